@@ -1,0 +1,135 @@
+import { awscdk, javascript, typescript } from 'projen';
+
+/** TypeScript that jsii does not compile: each folder is one part of the product or of its proof. */
+const OUTSIDE_JSII = ['lambda-runtime', 'testing-kit', 'examples', 'demo', 'scripts'];
+
+const project = new awscdk.AwsCdkConstructLibrary({
+  name: 'cdk-shared-token-table',
+  description: 'One third-party API token, shared by every Lambda function that needs it: exactly one refresh per rotation, nobody left waiting.',
+  keywords: ['aws', 'cdk', 'awscdk', 'aws-cdk', 'lambda', 'dynamodb', 'oauth', 'oauth2', 'access-token', 'token-refresh', 'lambda-layer'],
+  author: 'cdk-shared-token-table contributors',
+  authorAddress: 'https://github.com/cdk-shared-token-table',
+  authorOrganization: true,
+  repositoryUrl: 'https://github.com/cdk-shared-token-table/cdk-shared-token-table.git',
+  license: 'Apache-2.0',
+  stability: 'experimental',
+  defaultReleaseBranch: 'main',
+  majorVersion: 0,
+
+  // The oldest CDK that knows Runtime.NODEJS_24_X and synthesizes TableV2 without deprecation warnings.
+  cdkVersion: '2.232.0',
+  constructsVersion: '10.5.1',
+  jsiiVersion: '~6.0.0',
+  minNodeVersion: '20.16.0',
+  workflowNodeVersion: '22',
+  packageManager: javascript.NodePackageManager.NPM,
+  // commit-and-tag-version 13 asks for a newer Node than the oldest we support.
+  bumpPackage: 'commit-and-tag-version@^12',
+
+  publishToPypi: { distName: 'cdk-shared-token-table', module: 'cdk_shared_token_table' },
+  publishToMaven: {
+    javaPackage: 'io.github.cdksharedtokentable',
+    mavenGroupId: 'io.github.cdk-shared-token-table',
+    mavenArtifactId: 'cdk-shared-token-table',
+  },
+  publishToNuget: { dotNetNamespace: 'CdkSharedTokenTable', packageId: 'CdkSharedTokenTable' },
+  publishToGo: { moduleName: 'github.com/cdk-shared-token-table/cdk-shared-token-table-go', packageName: 'sharedtokentable' },
+
+  projenrcTs: true,
+  projenrcTsOptions: { runner: typescript.TypeScriptRunner.tsx() },
+  sampleCode: false,
+  depsUpgrade: false,
+  pullRequestTemplate: false,
+  githubOptions: { mergify: false },
+
+  devDeps: [
+    '@aws-sdk/client-dynamodb@^3.900.0',
+    '@aws-sdk/lib-dynamodb@^3.900.0',
+    '@types/node@^22',
+    'dynalite@4.0.0', // testing-kit/dynalite-engine.ts patches its internals, hence the exact version
+    'esbuild@^0.28.2',
+    'jose@^6', // the demo's API verifies tokens with it
+    'oauth2-mock-server@^8.2.3', // 9 needs Node 22
+    'tsx@^4',
+  ],
+
+  tsconfigDev: {
+    include: OUTSIDE_JSII.map(folder => `../${folder}/**/*.ts`),
+  },
+  eslintOptions: { dirs: ['src', 'lambda-runtime', 'testing-kit'], devdirs: ['test', 'examples', 'demo', 'scripts'] },
+  jestOptions: {
+    jestVersion: '^30',
+    // projen's default updates snapshots even in CI, so they could never fail.
+    updateSnapshot: javascript.UpdateSnapshot.NEVER,
+    configFilePath: 'jest.config.json',
+    jestConfig: {
+      testTimeout: 60_000,
+      collectCoverage: false, // `npx projen test --coverage` where it is wanted
+      collectCoverageFrom: ['src/**/*.ts', 'lambda-runtime/**/*.ts', 'testing-kit/**/*.ts'],
+    },
+  },
+
+  gitignore: ['/runtime/', '/testing/', '/assets/', '/demo-output/', 'cdk.out/'],
+  npmignore: [
+    '/.ci/', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/jest.config.json',
+    '/lambda-runtime/', '/projenrc/', '/scripts/', '/testing-kit/', 'cdk.out/', '!/assets/', '!/runtime/', '!/testing/',
+  ],
+});
+
+// --- package.json: one package, three entry points ---------------------------------------------------------------------------------------
+project.package.addField('type', 'commonjs');
+project.package.addField('allowScripts', { esbuild: true });
+const entryPoint = (folder: string) => ({
+  import: { types: `./${folder}/index.d.mts`, default: `./${folder}/index.mjs` },
+  require: { types: `./${folder}/index.d.ts`, default: `./${folder}/index.js` },
+});
+project.package.addField('exports', {
+  '.': { types: './lib/index.d.ts', default: './lib/index.js' },
+  './runtime': entryPoint('runtime'),
+  './testing': entryPoint('testing'),
+  './package.json': './package.json',
+  './.jsii': './.jsii',
+});
+
+// --- what runs in a function, and what tests run against --------------------------------------------------------------------------------
+for (const folder of ['lambda-runtime', 'testing-kit']) {
+  new javascript.TypescriptConfig(project, {
+    fileName: `${folder}/tsconfig.json`,
+    include: ['**/*.ts'],
+    compilerOptions: {
+      target: 'ES2022',
+      lib: ['es2022'],
+      module: 'node16',
+      types: ['node'],
+      strict: true,
+      noImplicitOverride: true,
+      noUncheckedIndexedAccess: true,
+      noUnusedLocals: true,
+      noUnusedParameters: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      rootDir: '..',
+      outDir: folder === 'lambda-runtime' ? '../runtime/types' : '../testing/types',
+    },
+  });
+}
+const bundle = project.addTask('bundle', {
+  description: 'Bundle the runtime (npm entry point and layer) and the testing kit',
+  steps: [{ exec: 'tsx scripts/bundle.ts' }, { exec: 'tsc -p lambda-runtime' }, { exec: 'tsc -p testing-kit' }],
+});
+project.preCompileTask.spawn(bundle);
+project.testTask.prependExec('tsc --noEmit -p tsconfig.dev.json');
+project.testTask.prependSpawn(bundle);
+
+// A plain script: `npm run --silent demo -- --json` prints the JSON alone, with no task runner in between.
+project.package.setScript('demo', 'tsx demo/main.ts');
+
+// A lock file that names no registry: npm takes each package from the registry it is configured for.
+project.npmrc.addConfig('omit-lockfile-registry-resolved', 'true');
+
+// The publisher knows its own default registry; the project names none (test/package/repository.test.ts).
+project.github?.tryFindWorkflow('release')?.file?.addDeletionOverride('jobs.release_npm.steps.9.env.NPM_REGISTRY');
+
+project.synth();
