@@ -1,0 +1,85 @@
+/** Stable codes of {@link SharedTokenError}. Codes are only ever added. */
+export type SharedTokenErrorCode =
+  /** The token id is empty, not a string, or longer than DynamoDB allows for a key (2,048 bytes of UTF-8). */
+  | 'INVALID_TOKEN_ID'
+  /** An option is unknown or has a value that cannot work. */
+  | 'INVALID_OPTION'
+  /** Neither the option `table` nor the variable `SHARED_TOKEN_TABLE` names a table. */
+  | 'TABLE_NOT_CONFIGURED'
+  /** The table does not exist in this account and region. */
+  | 'TABLE_NOT_FOUND'
+  /** The function's role lacks a grant for this token id, or for the table's key. */
+  | 'ACCESS_DENIED'
+  /** The table could not be reached, or answered with errors or throttling, until the deadline. */
+  | 'TABLE_UNAVAILABLE'
+  /** The table refused a request as malformed, which points to a defect here or to a table of another shape. */
+  | 'TABLE_REQUEST_REFUSED'
+  /** The stored item was written by something else: an attribute has a type that this protocol never writes. */
+  | 'INVALID_ITEM'
+  /** `refresh` threw, or the provider refused. The cause is the error that `refresh` threw. */
+  | 'REFRESH_FAILED'
+  /** `refresh` did not answer within the auth limit. */
+  | 'REFRESH_TIMED_OUT'
+  /** `refresh` answered with something that holds no token, or with an expiry that makes no sense. */
+  | 'INVALID_REFRESH_RESULT'
+  /** The token does not fit into a DynamoDB item (400 KB). */
+  | 'TOKEN_TOO_LARGE'
+  /** A refresh failed a short while ago; `retryAt` says when the next one may be tried. */
+  | 'COOLING_DOWN'
+  /** This caller only reads, and nobody stored a usable token in time. */
+  | 'NO_USABLE_TOKEN'
+  /** The deadline passed: of the option `timeoutMs`, of the invocation, or the default. */
+  | 'DEADLINE_EXCEEDED'
+  /** The caller's own signal was aborted. */
+  | 'ABORTED';
+
+/** What a {@link SharedTokenError} is made of. */
+export interface SharedTokenErrorDetails {
+  readonly tokenId?: string | undefined;
+  /** When the next refresh may be tried, in milliseconds since the epoch. */
+  readonly retryAt?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * The only kind of error that the runtime throws. Tell cases apart by `code`, never by `message`.
+ *
+ * No message of it contains a token or a credential.
+ */
+export class SharedTokenError extends Error {
+  override readonly name = 'SharedTokenError';
+  readonly tokenId: string | undefined;
+  readonly retryAt: number | undefined;
+
+  constructor(readonly code: SharedTokenErrorCode, message: string, details: SharedTokenErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.tokenId = details.tokenId;
+    this.retryAt = details.retryAt;
+  }
+}
+
+/** What a {@link RefreshError} says beside its code. */
+export interface RefreshErrorOptions {
+  /** The provider's `Retry-After`: seconds, an HTTP date, or a `Date`. Ignored where it makes no sense. */
+  readonly retryAfter?: number | string | Date | null | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * Thrown by a `refresh` function to say more than "it failed": the provider's error code (`invalid_client`, `invalid_grant`, `429` ...) and when to try again.
+ *
+ * All instances share that: nobody sends the next request before its time. The code is stored in the table, so it is cut to 64 letters, digits, `_`, `.`
+ * and `-`; never put a credential into it.
+ *
+ * @example
+ * if (!response.ok) throw new RefreshError(String(response.status), { retryAfter: response.headers.get('retry-after') });
+ */
+export class RefreshError extends Error {
+  override readonly name = 'RefreshError';
+  readonly retryAfter: RefreshErrorOptions['retryAfter'];
+
+  constructor(readonly code: string, options: RefreshErrorOptions = {}) {
+    super(`The token could not be refreshed: ${code}`, options.cause === undefined ? undefined : { cause: options.cause });
+    this.retryAfter = options.retryAfter;
+  }
+}

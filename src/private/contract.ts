@@ -1,0 +1,68 @@
+/*
+ * What a stack and a function must agree on, written once: the constructs render these names into templates and policies,
+ * the runtime uses the same file. It imports nothing, so that jsii can compile it and esbuild can bundle it.
+ */
+
+/** Package, and the module specifier under which a function finds the runtime: from npm and from the layer alike. */
+export const PACKAGE_NAME = 'cdk-shared-token-table';
+export const RUNTIME_MODULE = `${PACKAGE_NAME}/runtime`;
+
+/** Environment variables of a consumer. A public contract: names are only ever added. */
+export const ENV = {
+  /** Table name, or its ARN when the table belongs to another account. */
+  TABLE: 'SHARED_TOKEN_TABLE',
+  /** The function's own timeout in milliseconds: the deadline of calls that are made without a Lambda context. */
+  FUNCTION_TIMEOUT_MS: 'SHARED_TOKEN_FUNCTION_TIMEOUT_MS',
+  /** JSON map from token id to the function that refreshes it. */
+  REFRESHERS: 'SHARED_TOKEN_REFRESHERS',
+} as const;
+
+/** Attributes of a token's item; docs/protocol.md says who writes which, and when. */
+export const ATTRIBUTE = {
+  TOKEN_ID: 'tokenId',
+  ACCESS_TOKEN: 'accessToken',
+  GENERATION: 'generation',
+  ISSUED_AT: 'issuedAt',
+  EXPIRES_AT: 'expiresAt',
+  REFRESH_TOKEN: 'refreshToken',
+  LEASE: 'lease',
+  REFRESH_MS: 'refreshMs',
+  FAILURE: 'failure',
+  META: 'meta',
+  EXPIRE_AFTER: 'expireAfter',
+} as const;
+
+/**
+ * What a reader may see, and what every read asks for. Frozen: the policies of deployed readers list exactly these names, so whatever a later version
+ * adds goes into `meta`. `refreshToken` is not among them.
+ */
+export const READABLE_ATTRIBUTES: readonly string[] = [
+  ATTRIBUTE.TOKEN_ID,
+  ATTRIBUTE.ACCESS_TOKEN,
+  ATTRIBUTE.GENERATION,
+  ATTRIBUTE.ISSUED_AT,
+  ATTRIBUTE.EXPIRES_AT,
+  ATTRIBUTE.LEASE,
+  ATTRIBUTE.REFRESH_MS,
+  ATTRIBUTE.FAILURE,
+  ATTRIBUTE.META,
+  ATTRIBUTE.EXPIRE_AFTER,
+];
+
+/** The calls that the runtime makes, and so the only actions that grants list. */
+export const ACTION = {
+  READ: 'dynamodb:GetItem',
+  WRITE: 'dynamodb:UpdateItem',
+} as const;
+
+/** DynamoDB's limit for a partition key, in bytes of UTF-8. */
+export const TOKEN_ID_MAX_BYTES = 2048;
+
+/** Lambda's limit for all environment variables together, in bytes of UTF-8. */
+export const ENVIRONMENT_MAX_BYTES = 4096;
+
+/** Timeout of a Lambda function that sets none, in milliseconds. */
+export const DEFAULT_FUNCTION_TIMEOUT_MS = 3_000;
+
+/** The longest that one auth request may take, in milliseconds, where the function's own timeout leaves that much. */
+export const DEFAULT_AUTH_LIMIT_MS = 10_000;
