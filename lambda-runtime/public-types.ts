@@ -23,8 +23,8 @@ export type Refresh = (request: RefreshRequest) => Promise<RefreshResult>;
 
 /** The part of a Lambda context that is used. */
 export interface InvocationContext {
-  getRemainingTimeInMillis(): number;
   readonly awsRequestId?: string | undefined;
+  getRemainingTimeInMillis(): number;
 }
 
 /** Options of one call. */

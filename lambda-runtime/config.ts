@@ -1,0 +1,83 @@
+import { SharedTokenError } from './errors';
+import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
+import { DEFAULT_CALL_LIMIT_MS } from './timing';
+import { ENV, TOKEN_ID_MAX_BYTES } from '../src/private/contract';
+
+/*
+ * What users pass in, checked once; and what attachTo put into the environment.
+ */
+
+type Check = (value: unknown) => boolean;
+const isFunction: Check = value => typeof value === 'function';
+const isDuration: Check = value => typeof value === 'number' && Number.isFinite(value) && value > 0;
+const isText: Check = value => typeof value === 'string' && value !== '';
+
+const A_FUNCTION = [isFunction, 'a function'] as const;
+const A_DURATION = [isDuration, 'a number of milliseconds above zero'] as const;
+
+const TOKEN_OPTIONS: Record<keyof SharedTokenOptions, readonly [Check, string]> = {
+  refresh: A_FUNCTION,
+  table: [isText, 'the name or ARN of a table'],
+  authLimitMs: A_DURATION,
+  onEvent: A_FUNCTION,
+};
+
+const USE_OPTIONS: Record<keyof UseOptions<unknown>, readonly [Check, string]> = {
+  context: [value => isFunction((value as { getRemainingTimeInMillis?: unknown } | null)?.getRemainingTimeInMillis), 'the context of a Lambda invocation'],
+  signal: [value => value instanceof AbortSignal, 'an AbortSignal'],
+  timeoutMs: A_DURATION,
+  isRejection: A_FUNCTION,
+};
+
+/** @throws SharedTokenError INVALID_TOKEN_ID */
+export function checkTokenId(tokenId: unknown): asserts tokenId is string {
+  const isValid = isText(tokenId) && Buffer.byteLength(tokenId as string) <= TOKEN_ID_MAX_BYTES;
+  if (isValid) return;
+  const got = typeof tokenId === 'string' ? `one of ${Buffer.byteLength(tokenId)} bytes` : String(tokenId);
+  throw new SharedTokenError('INVALID_TOKEN_ID', `A token id is a string of 1 to ${TOKEN_ID_MAX_BYTES} bytes, got ${got}.`);
+}
+
+/** @throws SharedTokenError INVALID_OPTION */
+export function checkTokenOptions(tokenId: string, options: SharedTokenOptions): void {
+  checkOptions(tokenId, options, TOKEN_OPTIONS);
+}
+
+/** @throws SharedTokenError INVALID_OPTION */
+export function checkCallOptions(tokenId: string, options: CallOptions): void {
+  checkOptions(tokenId, options, USE_OPTIONS);
+}
+
+function checkOptions(tokenId: string, options: object, known: Readonly<Record<string, readonly [Check, string]>>): void {
+  const invalid = (what: string) => new SharedTokenError('INVALID_OPTION', `Token "${tokenId}": ${what}`, { tokenId });
+  if (typeof options !== 'object' || options === null) throw invalid('the options are not an object.');
+  for (const [name, value] of Object.entries(options)) {
+    const option = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (option === undefined) throw invalid(`there is no option "${name}". Known: ${Object.keys(known).join(', ')}.`);
+    if (value !== undefined && !option[0](value)) throw invalid(`the option "${name}" must be ${option[1]}.`);
+  }
+}
+
+/** @throws SharedTokenError TABLE_NOT_CONFIGURED */
+export function tableOf(tokenId: string, options: SharedTokenOptions): string {
+  const table = options.table ?? process.env[ENV.TABLE];
+  if (table) return table;
+  throw new SharedTokenError('TABLE_NOT_CONFIGURED', `Token "${tokenId}": no table. Attach the function in its stack (tokens.attachTo(fn)), ` +
+    `set the variable ${ENV.TABLE}, or pass the option "table".`, { tokenId });
+}
+
+/** How long one call may take: its own option, what the invocation has left, or the function's timeout; less a margin in which to answer. */
+export function callLimitMs({ timeoutMs = DEFAULT_CALL_LIMIT_MS, context }: CallOptions): number {
+  const invocation = context === undefined ? functionTimeoutMs() : context.getRemainingTimeInMillis();
+  return Math.min(timeoutMs, invocation - Math.min(500, invocation * 0.1));
+}
+
+function functionTimeoutMs(): number {
+  const timeout = Number(process.env[ENV.FUNCTION_TIMEOUT_MS]);
+  return timeout > 0 ? timeout : Infinity;
+}
+
+/** For the lease: which function and request holds it. */
+export function holderName({ context }: CallOptions): string {
+  const name = process.env.AWS_LAMBDA_FUNCTION_NAME ?? 'process';
+  return `${name} ${context?.awsRequestId ?? process.pid}`.slice(0, 256);
+}

@@ -1,0 +1,114 @@
+import type { SharedTokenErrorCode } from './errors';
+import {
+  COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom, timeEnoughToClaim,
+  usableUntil,
+} from './timing';
+import type { StoredToken, TokenItem } from './token-item';
+
+/** "This exact token was refused": the string, and which issue of it, since a provider may hand out the same string again. */
+export interface Rejection {
+  readonly accessToken: string;
+  readonly issuedAt: number;
+  /** When it was reported, by the table's clock. */
+  readonly at: number;
+}
+
+/** All that a decision depends on. */
+export interface Situation {
+  /** The table's time. */
+  readonly now: number;
+  /** The newest item known, if there is one. */
+  readonly item: TokenItem | undefined;
+  /** Was the item read for this very decision, or is it what memory held? */
+  readonly fresh: boolean;
+  readonly rejection: Rejection | undefined;
+  /** How long the item's lease was seen unchanged, on the own monotonic clock. */
+  readonly leaseWatchedMs: number;
+  /** Looks made since the wait began. */
+  readonly looks: number;
+  /** How long this flight has been looking, by the own monotonic clock. */
+  readonly lookingMs: number;
+  readonly timeLeftMs: number;
+  /** The most time left that any call of this process began with. */
+  readonly longestTimeLeftMs: number;
+  readonly mayRefresh: boolean;
+  /** This flight tried to refresh ahead already, or holds a token it could not store yet: one attempt each. */
+  readonly triedAhead: boolean;
+  /** A random number in [0, 1), new for each decision. */
+  readonly jitter: number;
+  /** A random number in [0, 1), fixed for this process and generation. */
+  readonly aheadJitter: number;
+}
+
+/** What to do next. */
+export type Decision =
+  /** Give the token to the caller. `ahead`: and have one caller look for, or fetch, its successor. */
+  | { readonly action: 'use'; readonly token: StoredToken; readonly ahead: 'no' | 'read' | 'claim' }
+  | { readonly action: 'read' }
+  | { readonly action: 'claim' }
+  | { readonly action: 'wait'; readonly ms: number; readonly reason: 'lease' | 'cool-down' | 'idle' }
+  | { readonly action: 'fail'; readonly code: SharedTokenErrorCode; readonly retryAt?: number };
+
+/** Not expired, minus a margin, and not rejected. */
+export function isUsable(token: StoredToken | undefined, rejection: Rejection | undefined, now: number): token is StoredToken {
+  return token !== undefined && now < usableUntil(token) && !isRejected(token, rejection);
+}
+
+/** Tokens are compared, not generations: an item may vanish and begin again at 1. */
+export function isRejected(token: StoredToken, rejection: Rejection | undefined): boolean {
+  return rejection !== undefined && token.accessToken === rejection.accessToken && token.issuedAt <= rejection.issuedAt;
+}
+
+/** The storm guard: is a rejection of this token to be believed, or is the token too young? */
+export function isTooYoungToReject(token: StoredToken, item: TokenItem, now: number, knownForMs: number): boolean {
+  return Math.max(now - token.issuedAt, knownForMs) < minimumAge(item.meta?.earlyRejections ?? 0);
+}
+
+/** The rules of docs/protocol.md, in their order: state and clock in, action out. */
+export function decide(situation: Situation): Decision {
+  const { item, now, rejection } = situation;
+  const token = item?.token;
+  if (isUsable(token, rejection, now)) return { action: 'use', token, ahead: refreshAhead(token, situation) };
+  if (!situation.fresh) return { action: 'read' };
+  if (item?.lease !== undefined && isLeaseAlive(situation)) {
+    const { leaseWatchedMs: watchedMs, looks, jitter } = situation;
+    return { action: 'wait', reason: 'lease', ms: nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs, looks }, now, jitter) };
+  }
+  return coolingDown(situation) ?? (situation.mayRefresh ? claimIfTimeAllows(situation) : waitAsReader(situation));
+}
+
+function isLeaseAlive({ item, now, leaseWatchedMs }: Situation): boolean {
+  return item?.lease !== undefined && leaseEndsIn(item.lease, now, leaseWatchedMs) > 0;
+}
+
+/** Inside the window one instance refreshes, at its own moment; nobody else waits for it. */
+function refreshAhead(token: StoredToken, situation: Situation): 'no' | 'read' | 'claim' {
+  if (situation.triedAhead || situation.now < refreshAheadFrom(token, situation.aheadJitter)) return 'no';
+  if (isLeaseAlive(situation) || coolDownLeft(situation.item?.failure, situation.now) > 0) return 'no';
+  if (!situation.mayRefresh || !timeAllows(situation)) return 'no';
+  return situation.fresh ? 'claim' : 'read';
+}
+
+/** After a failure nobody tries again before its time: wait where that is soon, else fail fast and say when. */
+function coolingDown({ item, now, timeLeftMs, jitter }: Situation): Decision | undefined {
+  const left = coolDownLeft(item?.failure, now);
+  if (left === 0) return undefined;
+  if (left <= COOL_DOWN_WORTH_WAITING_MS && left < timeLeftMs) return { action: 'wait', reason: 'cool-down', ms: left + 1 + jitter * 100 };
+  return { action: 'fail', code: 'COOLING_DOWN', retryAt: now + left };
+}
+
+/** A refresh that could not end in time is left to somebody who has more of it. */
+function claimIfTimeAllows(situation: Situation): Decision {
+  if (timeAllows(situation)) return { action: 'claim' };
+  return { action: 'wait', reason: 'idle', ms: idleLookIn(situation.looks, situation.jitter) };
+}
+
+function timeAllows({ timeLeftMs, longestTimeLeftMs, item }: Situation): boolean {
+  return timeEnoughToClaim(timeLeftMs, longestTimeLeftMs, item?.refreshMs);
+}
+
+/** Without a right to refresh: look for somebody else's token for a while, then say that there is none. */
+function waitAsReader({ lookingMs, looks, jitter }: Situation): Decision {
+  if (lookingMs >= READER_PATIENCE_MS) return { action: 'fail', code: 'NO_USABLE_TOKEN' };
+  return { action: 'wait', reason: 'idle', ms: Math.min(idleLookIn(looks, jitter), READER_PATIENCE_MS - lookingMs) };
+}

@@ -1,0 +1,99 @@
+/** Everything that is not a function of state: time, randomness, identity, sleep. Injected, so that the protocol can be run under a simulated one. */
+export interface Host {
+  /** Wall clock, milliseconds since the epoch. May be wrong, and may jump. */
+  now(): number;
+  /** Monotonic clock, milliseconds since some moment. Never jumps; may stand still while the environment is frozen. */
+  monotonic(): number;
+  /** Resolves after `ms`, or as soon as the signal is aborted. Never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** At least 0, below 1. */
+  random(): number;
+  uuid(): string;
+}
+
+/** The real one. */
+export const systemHost: Host = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) => new Promise(resolve => {
+    if (signal?.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done, { once: true });
+  }),
+  random: () => Math.random(),
+  uuid: () => crypto.randomUUID(),
+};
+
+/**
+ * The table's time: the own wall clock plus an offset learned from the `Date` header of the table's replies. So all instances agree on when a lease or a
+ * cool-down ends, whatever their own clocks say.
+ */
+export class TableClock {
+  private offset = 0;
+
+  constructor(private readonly host: Host) {}
+
+  now(): number {
+    return this.host.now() + this.offset;
+  }
+
+  /**
+   * The header counts whole seconds, and was written at some moment between request and reply: that leaves an interval of offsets that are possible. The
+   * present one is kept if it lies inside, else moved to the nearest end.
+   */
+  learn(date: number, sentAt: number, receivedAt: number): void {
+    if (!Number.isFinite(date)) return;
+    this.offset = Math.min(Math.max(this.offset, date - receivedAt), date + 1_000 - sentAt);
+  }
+}
+
+/** A moment by both clocks. It has passed when either says so: the monotonic clock may stand still in a freeze, the wall clock may jump. */
+export interface Deadline {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+export function deadlineIn(host: Host, ms: number): Deadline {
+  return { wall: host.now() + ms, monotonic: host.monotonic() + ms };
+}
+
+/** Milliseconds until a deadline; zero or less when it has passed. */
+export function timeLeft(host: Host, deadline: Deadline): number {
+  return Math.min(deadline.wall - host.now(), deadline.monotonic - host.monotonic());
+}
+
+/** Says that a limit was reached before the work was done. */
+export const LIMIT_REACHED = Symbol('limit reached');
+
+/** A limit on a piece of work. */
+export interface Limit<T> {
+  readonly host: Host;
+  readonly ms: number;
+  /** Given the answer that comes after the limit, if one does. */
+  readonly onLate?: (answer: T) => void;
+}
+
+/** Runs `work` up to the limit, then aborts its signal and answers without waiting for it. Bounds work that ignores its signal, too. */
+export async function withLimit<T>({ host, ms, onLate }: Limit<T>, work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof LIMIT_REACHED> {
+  const limit = new AbortController();
+  const timer = new AbortController();
+  let isLate = false;
+  const running = work(limit.signal);
+  // Registered before the race, so `isLate` is what the race decided; and whoever fails too late is no unhandled rejection.
+  running.then(answer => isLate && onLate?.(answer), () => undefined);
+  const sleeping = host.sleep(Math.max(0, ms), timer.signal).then((): typeof LIMIT_REACHED => {
+    isLate = true;
+    return LIMIT_REACHED;
+  });
+  try {
+    return await Promise.race([running, sleeping]);
+  } finally {
+    timer.abort();
+    limit.abort(new DOMException('The time limit was reached', 'TimeoutError'));
+  }
+}

@@ -1,0 +1,159 @@
+import type { Failure, Lease, StoredToken } from './token-item';
+import { DEFAULT_AUTH_LIMIT_MS } from '../src/private/contract';
+
+/*
+ * Every duration of the protocol, and the pure functions that derive moments from them. Milliseconds throughout.
+ */
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const DAY = 24 * 60 * MINUTE;
+
+/** A lease counts as over only this long after its end, for clocks that differ a little. */
+export const LEASE_GRACE_MS = 2 * SECOND;
+/** No lease is believed to last longer: the longest that a Lambda function runs. */
+const LONGEST_LEASE_MS = 15 * MINUTE;
+
+const LONGEST_MARGIN_MS = 30 * SECOND;
+const LONGEST_WINDOW_MS = 5 * MINUTE;
+
+const LONGEST_COOL_DOWN_MS = 5 * MINUTE;
+const LONGEST_SCHEDULED_COOL_DOWN_MS = MINUTE;
+/** A cool-down that ends within this is waited for; a longer one fails at once. */
+export const COOL_DOWN_WORTH_WAITING_MS = 2 * SECOND;
+
+const SHORTEST_MINIMUM_AGE_MS = 5 * SECOND;
+const LONGEST_MINIMUM_AGE_MS = 5 * MINUTE;
+/** Stands for the life of a token that has no expiry, where the storm guard asks for half of it. */
+const ASSUMED_LIFE_MS = 20 * MINUTE;
+
+/** The default of a call's deadline: above the auth limit, so that waiters outlast a refresh that succeeds. */
+export const DEFAULT_CALL_LIMIT_MS = 30 * SECOND;
+/** What a refresh is taken to last until one was measured. */
+const ASSUMED_REFRESH_MS = 300;
+/** A reader without a right to refresh looks this long for somebody else's new token. */
+export const READER_PATIENCE_MS = 2 * SECOND;
+/** One request to the table may take this long; then its outcome is unknown and it is sent again. */
+export const TABLE_CALL_LIMIT_MS = SECOND;
+/** Before the one retry with a token too young to be given up: some providers need a moment to accept their own token. */
+export const YOUNG_TOKEN_PAUSE_MS = 500;
+
+const LONGEST_LOOK_STEP_MS = SECOND;
+const LONGEST_BACK_OFF_MS = 500;
+
+// --- a token's life ---------------------------------------------------------------------------------------------------------------------
+
+function lifeOf(token: StoredToken): number | undefined {
+  return token.expiresAt === undefined ? undefined : token.expiresAt - token.issuedAt;
+}
+
+/** A token counts as expired a margin before the provider says so: at most 10 % of its life. */
+export function usableUntil(token: StoredToken): number {
+  const life = lifeOf(token);
+  return token.expiresAt === undefined || life === undefined ? Infinity : token.expiresAt - Math.min(LONGEST_MARGIN_MS, life * 0.1);
+}
+
+/** When this instance refreshes ahead: its own moment in the last 20 % of the token's life at most. `jitter` is fixed per instance and generation. */
+export function refreshAheadFrom(token: StoredToken, jitter: number): number {
+  const life = lifeOf(token);
+  return life === undefined ? Infinity : usableUntil(token) - Math.min(LONGEST_WINDOW_MS, life * 0.2) * (1 - jitter);
+}
+
+/** A rejection of a token younger than this is not believed; the age doubles with each generation in a row that was rejected early. */
+export function minimumAge(earlyRejections: number): number {
+  return Math.min(SHORTEST_MINIMUM_AGE_MS * 2 ** Math.min(earlyRejections, 16), LONGEST_MINIMUM_AGE_MS);
+}
+
+/** Was the token rejected before half its life? */
+export function rejectedEarly(token: StoredToken, rejectedAt: number): boolean {
+  return rejectedAt - token.issuedAt < (lifeOf(token) ?? ASSUMED_LIFE_MS) / 2;
+}
+
+/** DynamoDB's time to live, epoch seconds, far past the moment until which the item matters. */
+export function expireAfter(lastMoment: number): number {
+  return Math.ceil((lastMoment + 7 * DAY) / SECOND);
+}
+
+// --- leases -----------------------------------------------------------------------------------------------------------------------------
+
+function durationOf(lease: Lease): number {
+  return Math.min(Math.max(0, lease.until - lease.since), LONGEST_LEASE_MS);
+}
+
+/** Milliseconds until a lease is over: by the table's clock, or by having watched it unchanged for its whole duration, whichever comes first. */
+export function leaseEndsIn(lease: Lease, now: number, watchedMs: number): number {
+  return Math.min(lease.until + LEASE_GRACE_MS - now, durationOf(lease) - watchedMs);
+}
+
+/** How much of the time left is kept for the commit. */
+export function commitMargin(timeLeftMs: number): number {
+  return Math.min(Math.max(200, timeLeftMs * 0.2), 2 * SECOND, timeLeftMs / 2);
+}
+
+/** Time that is left for the auth request itself. */
+export function authLimit(timeLeftMs: number, configured = DEFAULT_AUTH_LIMIT_MS): number {
+  return Math.min(configured, timeLeftMs - commitMargin(timeLeftMs));
+}
+
+/**
+ * Is there time enough for a refresh? Twice what one usually takes, or most of what this process is ever given: a fixed bound could end all claiming for
+ * ever after one slow day.
+ */
+export function timeEnoughToClaim(timeLeftMs: number, longestTimeLeftMs: number, refreshMs = ASSUMED_REFRESH_MS): boolean {
+  return authLimit(timeLeftMs, Infinity) >= Math.min(2 * refreshMs, 0.8 * authLimit(longestTimeLeftMs, Infinity));
+}
+
+/** The smoothed duration of a refresh. */
+export function smoothRefreshMs(known: number | undefined, measured: number): number {
+  return Math.round(known === undefined ? measured : known * 0.7 + measured * 0.3);
+}
+
+// --- waiting ----------------------------------------------------------------------------------------------------------------------------
+
+/** What a waiter knows of the refresh it waits for. */
+export interface RunningRefresh {
+  readonly lease: Lease;
+  readonly refreshMs?: number | undefined;
+  /** How long the lease was seen unchanged, on the own monotonic clock. */
+  readonly watchedMs: number;
+  /** Looks already made. */
+  readonly looks: number;
+}
+
+/**
+ * How long a waiter sleeps before its next look: first until the running refresh should be done, spread by jitter, then by growing jittered steps; never
+ * much past the end of the lease, where somebody has to take over.
+ */
+export function nextLookIn({ lease, refreshMs = ASSUMED_REFRESH_MS, watchedMs, looks }: RunningRefresh, now: number, jitter: number): number {
+  const expected = Math.min(refreshMs, durationOf(lease));
+  const remaining = lease.since + expected - now;
+  const look = remaining > 0
+    ? Math.min(remaining, expected) + 5 + jitter * expected * 0.15
+    : (0.5 + jitter) * Math.min(Math.max(10, expected * 0.1 * 1.6 ** Math.min(looks, 16)), LONGEST_LOOK_STEP_MS);
+  return Math.max(1, Math.min(look, leaseEndsIn(lease, now, watchedMs) + 10 + jitter * 250));
+}
+
+/** Between looks where no lease says when to expect something. */
+export function idleLookIn(looks: number, jitter: number): number {
+  return (0.5 + jitter) * Math.min(50 * 1.6 ** Math.min(looks, 16), LONGEST_LOOK_STEP_MS);
+}
+
+/** After throttling or an unreachable table. */
+export function backOff(attempt: number, jitter: number): number {
+  return (0.5 + jitter * 0.5) * Math.min(25 * 2 ** Math.min(attempt, 16), LONGEST_BACK_OFF_MS);
+}
+
+// --- cool-down --------------------------------------------------------------------------------------------------------------------------
+
+/** The pause after the `count`th failure in a row: 1, 2, 4 ... 60 s, at least what the provider asked for, at most 5 minutes. */
+export function coolDown(count: number, terminal: boolean, retryAfterMs = 0): number {
+  const scheduled = terminal ? LONGEST_COOL_DOWN_MS : Math.min(SECOND * 2 ** Math.min(count - 1, 16), LONGEST_SCHEDULED_COOL_DOWN_MS);
+  return Math.min(Math.max(scheduled, retryAfterMs), LONGEST_COOL_DOWN_MS);
+}
+
+/** Milliseconds that a cool-down still runs; 0 when it is over. One that ends further off than the longest there is was never written by this protocol. */
+export function coolDownLeft(failure: Failure | undefined, now: number): number {
+  if (failure === undefined) return 0;
+  const left = failure.retryAt - now;
+  return left > LONGEST_COOL_DOWN_MS ? 0 : Math.max(0, left);
+}

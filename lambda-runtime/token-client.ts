@@ -1,0 +1,101 @@
+import { callLimitMs, checkCallOptions, checkTokenId, checkTokenOptions, holderName, tableOf } from './config';
+import { type Tell, teller } from './events';
+import { deadlineIn } from './host';
+import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
+import type { Caller } from './refresh-flight';
+import { isUnauthorized, type Outcome } from './rejection';
+import { YOUNG_TOKEN_PAUSE_MS } from './timing';
+import type { TokenKeeper } from './token-keeper';
+import type { TokenProcess } from './token-process';
+
+/** The face of one token, for the process it is given. */
+export class TokenClient {
+  private readonly tell: Tell;
+
+  /** @internal */
+  protected constructor(private readonly process: TokenProcess, readonly tokenId: string, private readonly options: SharedTokenOptions) {
+    checkTokenId(tokenId);
+    checkTokenOptions(tokenId, options);
+    this.tell = teller(process.host, tokenId, options.onEvent);
+  }
+
+  /**
+   * A usable token. While one is in memory this does no I/O.
+   *
+   * @throws SharedTokenError by the call's deadline at the latest
+   */
+  async get(options: CallOptions = {}): Promise<string> {
+    return this.acquire(this.caller(options));
+  }
+
+  /**
+   * Calls the API with a token; if the API refuses it, gets a newer one and calls once more. A second refusal is returned or thrown as it came.
+   *
+   * A token that was issued seconds ago is not given up for one refusal: it is tried once more after a short pause.
+   *
+   * @throws SharedTokenError where no usable token can be had; and whatever `call` throws
+   */
+  async use<T>(call: (token: string) => Promise<T> | T, options: UseOptions<T> = {}): Promise<T> {
+    const { isRejection = isUnauthorized } = options;
+    const caller = this.caller(options);
+    const first = await this.acquire(caller);
+    const outcome = await settle(call, first);
+    if (!isRejection(outcome)) return unwrap(outcome);
+
+    this.reject(first);
+    const second = await this.successorOf(first, caller);
+    const again = await settle(call, second);
+    if (isRejection(again)) this.reject(second);
+    return unwrap(again);
+  }
+
+  /**
+   * Says that the API refused this exact token: the next `get` brings another. A refusal of a token that was replaced meanwhile changes nothing, nor does
+   * that of one issued a moment ago (5 s; more where the API keeps refusing new tokens).
+   */
+  reject(token: string): void {
+    const keeper = this.keeper();
+    if (keeper.reject(token)) this.tell('rejected', { generation: keeper.generation() });
+  }
+
+  /** Another token; or the same one after a pause, where it is too young to be given up. */
+  private async successorOf(first: string, caller: Caller): Promise<string> {
+    const second = await this.acquire(caller);
+    if (second !== first) return second;
+    await this.process.host.sleep(YOUNG_TOKEN_PAUSE_MS, caller.signal);
+    return this.acquire(caller);
+  }
+
+  private async acquire(caller: Caller): Promise<string> {
+    return (await this.keeper().get(caller)).accessToken;
+  }
+
+  private keeper(): TokenKeeper {
+    return this.process.keeper(tableOf(this.tokenId, this.options), this.tokenId);
+  }
+
+  private caller(options: CallOptions): Caller {
+    checkCallOptions(this.tokenId, options);
+    return {
+      deadline: deadlineIn(this.process.host, callLimitMs(options)),
+      signal: options.signal,
+      refresh: this.options.refresh,
+      authLimitMs: this.options.authLimitMs,
+      holder: holderName(options),
+      tell: this.tell,
+    };
+  }
+}
+
+async function settle<T>(call: (token: string) => Promise<T> | T, token: string): Promise<Outcome<T>> {
+  try {
+    return { value: await call(token) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function unwrap<T>(outcome: Outcome<T>): T {
+  if ('error' in outcome) throw outcome.error;
+  return outcome.value;
+}

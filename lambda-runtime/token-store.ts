@@ -1,0 +1,57 @@
+import type { Base, Failure, Lease, StoredToken, TokenItem } from './token-item';
+
+/** The port to the table. Every operation is one request: what to do about a lost reply or throttling is decided by its caller. */
+export interface TokenStore {
+  /** Strongly consistent. */
+  read(tokenId: string, signal: AbortSignal): Promise<TokenItem | undefined>;
+  claim(tokenId: string, claim: Claim, signal: AbortSignal): Promise<WriteReply>;
+  commit(tokenId: string, commit: Commit, signal: AbortSignal): Promise<WriteReply>;
+  release(tokenId: string, release: Release, signal: AbortSignal): Promise<WriteReply>;
+}
+
+/** `applied`: the condition held, and `item` is what the write made of it; else `item` is what stands there. */
+export interface WriteReply {
+  readonly applied: boolean;
+  readonly item: TokenItem | undefined;
+}
+
+/** Set `lease`, if the item still is as it was seen: same token, same ended lease or none, same ended cool-down or none. */
+export interface Claim {
+  readonly lease: Lease;
+  readonly base: Base;
+  /** A lease that is over, and is taken over. */
+  readonly ended: Pick<Lease, 'id' | 'until'> | undefined;
+  /** A failure whose cool-down is over. */
+  readonly endured: Pick<Failure, 'at' | 'count'> | undefined;
+  /** Recorded with a takeover: the former holder died. */
+  readonly failure: Failure | undefined;
+  readonly expireAfter: number | undefined;
+}
+
+/** Store a new token and give the lease back. */
+export interface Commit {
+  /** `{ lease }`: if that lease is still ours. `{ base }`, the late commit: if no other token was stored since; another's lease is left alone. */
+  readonly onlyIf: { readonly lease: string } | { readonly base: Base };
+  readonly token: Omit<StoredToken, 'generation'>;
+  readonly refreshToken: string | undefined;
+  readonly refreshMs: number;
+  /** The provider's answer was of no use (the same token again, or one already expired): stored, but the next refresh waits. */
+  readonly failure: Failure | undefined;
+  readonly earlyRejections: { readonly count: number; readonly metaExists: boolean } | undefined;
+  /** `undefined`: the item must outlive everything, so that no time to live deletes the only credential. */
+  readonly expireAfter: number | undefined;
+}
+
+/** Give the lease back without a token. */
+export interface Release {
+  readonly lease: string;
+  /** Recorded only if the token is still the one that was claimed: a healthy newer one gets no failure. */
+  readonly failure?: { readonly failure: Failure; readonly base: Base } | undefined;
+}
+
+/** The table did not answer, or asked for patience: whether the request was applied is unknown unless `throttled`, which says that it was not. */
+export class TableTrouble extends Error {
+  constructor(readonly throttled: boolean, cause: unknown) {
+    super(throttled ? 'The table throttles' : 'The table could not be reached', { cause });
+  }
+}
