@@ -78,7 +78,7 @@ export class LeaseHolder {
     const { table, tell, deadline } = this.means;
     const claim = this.claimOf(this.before);
     try {
-      const reply = await table.claim(claim, tell, { deadline, throttled: 'throw' });
+      const reply = await table.claim(claim, { deadline, throttled: 'throw' });
       if (!reply.applied && reply.item?.lease?.id !== this.lease.id) return 'settled';
       this.claimed = reply.item;
     } catch (error) {
@@ -228,9 +228,9 @@ export class LeaseHolder {
     const { table, tell, deadline } = this.means;
     const lease = this.lease.id;
     try {
-      const reply = await table.release({ lease, failure: failure && { failure, base: this.claimed?.base } }, tell, { deadline });
+      const reply = await table.release({ lease, failure: failure && { failure, base: this.claimed?.base } }, { deadline });
       // A newer token was stored under this lease, late, by a former holder: it is healthy, so there is no failure to record.
-      if (!reply.applied && reply.item?.lease?.id === lease) await table.release({ lease }, tell, { deadline });
+      if (!reply.applied && reply.item?.lease?.id === lease) await table.release({ lease }, { deadline });
       tell('released', { leaseId: lease, code });
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;

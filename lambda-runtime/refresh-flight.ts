@@ -42,6 +42,7 @@ export class RefreshFlight {
   private readonly callers = new Set<Caller>();
   private readonly everyoneLeft = new AbortController();
   private readonly startedAt: number;
+  private latest: Deadline;
   private holder: LeaseHolder | undefined;
   private landed = false;
   private fresh = false;
@@ -52,7 +53,7 @@ export class RefreshFlight {
 
   constructor(private readonly means: FlightMeans, private lead: Caller) {
     this.startedAt = means.host.monotonic();
-    this.callers.add(lead);
+    this.latest = lead.deadline;
     this.landing = this.fly().finally(() => {
       this.landed = true;
     });
@@ -68,6 +69,10 @@ export class RefreshFlight {
   async board(caller: Caller): Promise<StoredToken> {
     const { host } = this.means;
     this.callers.add(caller);
+    this.latest = {
+      wall: Math.max(this.latest.wall, caller.deadline.wall),
+      monotonic: Math.max(this.latest.monotonic, caller.deadline.monotonic),
+    };
     if (this.lead.refresh === undefined && caller.refresh !== undefined) this.lead = caller;
     const timer = new AbortController();
     const patience = caller.signal === undefined ? timer.signal : AbortSignal.any([caller.signal, timer.signal]);
@@ -84,14 +89,8 @@ export class RefreshFlight {
     }
   }
 
-  /** The latest deadline of those aboard. */
-  private readonly deadline = (): Deadline => {
-    const deadlines = [...this.callers].map(caller => caller.deadline);
-    return {
-      wall: Math.max(0, ...deadlines.map(deadline => deadline.wall)),
-      monotonic: Math.max(0, ...deadlines.map(deadline => deadline.monotonic)),
-    };
-  };
+  /** The latest deadline of all who boarded: who leaves early by a signal does not shorten a request that was sent, or its commit. */
+  private readonly deadline = (): Deadline => this.latest;
 
   private timeLeft(): number {
     return timeLeft(this.means.host, this.deadline());
@@ -101,7 +100,10 @@ export class RefreshFlight {
     if (this.means.memory.unsaved !== undefined) await this.saveUnsaved(this.means.memory.unsaved);
     for (;;) {
       const decision = decide(situationOf(this.means, this.view()));
-      if (decision.action === 'use' && decision.ahead === 'no') return decision.token;
+      if (decision.action === 'use' && decision.ahead === 'no') {
+        if (this.means.memory.isNews()) this.lead.tell('adopted', { generation: decision.token.generation });
+        return decision.token;
+      }
       if (decision.action === 'fail') throw this.failed(decision.code, decision.retryAt);
       this.checkTime();
       await this.act(decision);

@@ -15,7 +15,7 @@ export class TokenMemory {
 
   private requests = 0;
   private lastApplied = 0;
-  private firstSeen = { accessToken: '', issuedAt: 0, at: 0, aheadJitter: 0 };
+  private firstSeen = { accessToken: '', issuedAt: 0, at: 0, aheadJitter: 0, isTold: false };
   private watched = { id: '', until: 0, since: 0 };
 
   constructor(private readonly host: Host) {}
@@ -25,17 +25,20 @@ export class TokenMemory {
     return ++this.requests;
   }
 
-  /**
-   * Takes over what a reply says, unless a request that began later was answered already.
-   *
-   * @returns whether a token came with it that was not in memory before
-   */
-  apply(item: TokenItem | undefined, request: number): boolean {
-    if (request < this.lastApplied) return false;
+  /** Takes over what a reply says, unless a request that began later was answered already. */
+  apply(item: TokenItem | undefined, request: number): void {
+    if (request < this.lastApplied) return;
     this.lastApplied = request;
     this.item = item;
     this.watch();
-    return item?.token !== undefined && this.see(item.token);
+    if (item?.token !== undefined) this.see(item.token);
+  }
+
+  /** Is the present token news to whoever observes? True once for each. */
+  isNews(): boolean {
+    const { isTold } = this.firstSeen;
+    this.firstSeen.isTold = true;
+    return !isTold;
   }
 
   /** Uses a token that is not stored yet as if it were. */
@@ -89,9 +92,8 @@ export class TokenMemory {
     this.watched = { id: lease.id, until: lease.until, since: this.host.monotonic() };
   }
 
-  private see({ accessToken, issuedAt }: StoredToken): boolean {
-    if (accessToken === this.firstSeen.accessToken && issuedAt === this.firstSeen.issuedAt) return false;
-    this.firstSeen = { accessToken, issuedAt, at: this.host.monotonic(), aheadJitter: this.host.random() };
-    return true;
+  private see({ accessToken, issuedAt }: StoredToken): void {
+    if (accessToken === this.firstSeen.accessToken && issuedAt === this.firstSeen.issuedAt) return;
+    this.firstSeen = { accessToken, issuedAt, at: this.host.monotonic(), aheadJitter: this.host.random(), isTold: false };
   }
 }

@@ -25,30 +25,26 @@ export class TokenTable {
   ) {}
 
   async read(tell: Tell, patience: Patience): Promise<void> {
-    const item = await this.persist(signal => this.store.read(this.tokenId, signal), patience, (reply, request) => this.take(reply, request, tell));
+    const item = await this.persist(signal => this.store.read(this.tokenId, signal), patience, (reply, request) => this.memory.apply(reply, request));
     tell('read', { generation: item?.base?.generation });
   }
 
-  claim(claim: Claim, tell: Tell, patience: Patience): Promise<WriteReply> {
-    return this.persist(signal => this.store.claim(this.tokenId, claim, signal), patience, (reply, request) => this.take(reply.item, request, tell));
+  async claim(claim: Claim, patience: Patience): Promise<WriteReply> {
+    return this.write(signal => this.store.claim(this.tokenId, claim, signal), patience);
   }
 
-  commit(commit: Commit, tell: Tell, patience: Patience): Promise<WriteReply> {
-    return this.persist(signal => this.store.commit(this.tokenId, commit, signal), patience, ({ item }, request) => {
-      const isMine = isTokenOf(item, commit);
-      const isNew = this.memory.apply(item, request);
-      if (isMine) tell('committed', { generation: item?.base?.generation });
-      else if (isNew) tell('adopted', { generation: item?.base?.generation });
-    });
+  async commit(commit: Commit, tell: Tell, patience: Patience): Promise<WriteReply> {
+    const reply = await this.write(signal => this.store.commit(this.tokenId, commit, signal), patience);
+    if (isTokenOf(reply.item, commit) && this.memory.isNews()) tell('committed', { generation: reply.item?.base?.generation });
+    return reply;
   }
 
-  release(release: Release, tell: Tell, patience: Patience): Promise<WriteReply> {
-    const send = (signal: AbortSignal) => this.store.release(this.tokenId, release, signal);
-    return this.persist(send, patience, (reply, request) => this.take(reply.item, request, tell));
+  async release(release: Release, patience: Patience): Promise<WriteReply> {
+    return this.write(signal => this.store.release(this.tokenId, release, signal), patience);
   }
 
-  private take(item: TokenItem | undefined, request: number, tell: Tell): void {
-    if (this.memory.apply(item, request)) tell('adopted', { generation: item?.base?.generation });
+  private async write(send: (signal: AbortSignal) => Promise<WriteReply>, patience: Patience): Promise<WriteReply> {
+    return this.persist(send, patience, (reply, request) => this.memory.apply(reply.item, request));
   }
 
   /**

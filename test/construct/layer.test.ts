@@ -1,0 +1,173 @@
+import { join } from 'node:path';
+import { App, NestedStack, Stack } from 'aws-cdk-lib';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, propertiesOf, REGION, variablesOf, warningIdsIn } from './support/stacks';
+import { SharedTokenTable } from '../../src';
+import { runtimeLayerFor } from '../../src/private/runtime-layer';
+
+const LAYER = 'AWS::Lambda::LayerVersion';
+const ENV = { account: ACCOUNT, region: REGION };
+
+function exportsOf(stack: Stack): unknown[] {
+  return Object.values(Template.fromStack(stack).findOutputs('*', { Export: Match.anyValue() })).map(output => output.Value);
+}
+
+test('all functions of a stack share one layer, which is made with the first', () => {
+  const stack = newStack();
+  const tokens = new SharedTokenTable(stack, 'Tokens');
+  Template.fromStack(newStack()).resourceCountIs(LAYER, 0);
+  for (const id of ['One', 'Two', 'Three']) tokens.attachTo(newFunction(stack, id));
+  new SharedTokenTable(stack, 'Other').attachTo(newFunction(stack, 'Four'));
+  Template.fromStack(stack).resourceCountIs(LAYER, 1);
+});
+
+test('the layer carries the runtime, and names the versions of Node.js it was tested on', () => {
+  const stack = newStack();
+  new SharedTokenTable(stack, 'Tokens').attachTo(newFunction(stack, 'Fn'));
+  Template.fromStack(stack).hasResourceProperties(LAYER, {
+    CompatibleRuntimes: ['nodejs20.x', 'nodejs22.x', 'nodejs24.x'],
+    Description: 'cdk-shared-token-table/runtime',
+    LicenseInfo: 'Apache-2.0',
+    LayerName: Match.absent(),
+  });
+});
+
+test('each stack of consumers has a layer of its own, and exports nothing but the name and ARN of the table', () => {
+  const app = new App();
+  const tables = newStack({}, app);
+  const tokens = new SharedTokenTable(tables, 'Tokens');
+  const consumers = [newStack({}, app), newStack({}, app)];
+  for (const stack of consumers) tokens.attachTo(newFunction(stack, 'Fn'));
+
+  for (const stack of consumers) {
+    Template.fromStack(stack).resourceCountIs(LAYER, 1);
+    expect(exportsOf(stack)).toEqual([]);
+  }
+  Template.fromStack(tables).resourceCountIs(LAYER, 0);
+  const [id] = Object.keys(Template.fromStack(tables).findResources('AWS::DynamoDB::GlobalTable'));
+  expect(exportsOf(tables)).toEqual(expect.arrayContaining([{ Ref: id }, { 'Fn::GetAtt': [id, 'Arn'] }]));
+  expect(exportsOf(tables)).toHaveLength(2);
+});
+
+test('a nested stack has a layer of its own', () => {
+  const stack = newStack();
+  const nested = new NestedStack(stack, 'Nested');
+  const tokens = new SharedTokenTable(stack, 'Tokens');
+  const inner = newFunction(nested, 'Fn');
+  tokens.attachTo(inner);
+  tokens.attachTo(newFunction(stack, 'Fn'));
+  Template.fromStack(nested).resourceCountIs(LAYER, 1);
+  Template.fromStack(stack).resourceCountIs(LAYER, 1);
+  expect(propertiesOf(nested, inner).Layers).toEqual([{ Ref: expect.stringMatching(/^SharedTokenTableRuntime/) }]);
+  expect(exportsOf(stack)).toEqual([]);
+});
+
+test('the layer of a nested stack serves a table of that nested stack', () => {
+  const parent = newStack();
+  const nested = new NestedStack(parent, 'Nested');
+  const fn = newFunction(parent, 'Fn');
+  new SharedTokenTable(nested, 'Tokens').attachTo(fn);
+  Template.fromStack(nested).resourceCountIs(LAYER, 0);
+  Template.fromStack(parent).resourceCountIs(LAYER, 1);
+});
+
+describe('a function finds the table', () => {
+  const ARN = { 'Fn::Join': ['', ['arn:', { Ref: 'AWS::Partition' }, expect.stringMatching(`:dynamodb:${REGION}:${ACCOUNT}:table/`)]] };
+  const variable = (stack: Stack, tokens: { attachTo(fn: lambda.IFunction): unknown }): unknown => {
+    const fn = newFunction(stack, 'Fn');
+    tokens.attachTo(fn);
+    return variablesOf(stack, fn).SHARED_TOKEN_TABLE;
+  };
+
+  test('by name in the account and region of the table', () => {
+    const app = new App();
+    const tokens = new SharedTokenTable(newStack({ env: ENV }, app), 'Tokens');
+    expect(variable(newStack({ env: ENV }, app), tokens)).toEqual({ 'Fn::ImportValue': expect.stringContaining('TokensTable') });
+  });
+
+  test('by name where neither stack knows its region', () => {
+    const app = new App();
+    const tokens = new SharedTokenTable(newStack({}, app), 'Tokens');
+    expect(variable(newStack({}, app), tokens)).toEqual({ 'Fn::ImportValue': expect.stringContaining('TokensTable') });
+  });
+
+  test('by ARN in another account', () => {
+    const app = new App();
+    const tokens = new SharedTokenTable(newStack({ env: ENV }, app), 'Tokens');
+    const stack = newStack({ env: { account: OTHER_ACCOUNT, region: REGION } }, app);
+    expect(variable(stack, tokens)).toEqual(ARN);
+    expect(warningIdsIn(stack)).toEqual(['crossAccountPrincipal']);
+  });
+
+  test('by ARN in another region', () => {
+    const app = new App();
+    const tokens = new SharedTokenTable(newStack({ env: ENV }, app), 'Tokens');
+    expect(variable(newStack({ env: { account: ACCOUNT, region: 'us-east-1' } }, app), tokens)).toEqual(ARN);
+  });
+
+  test('by ARN where it was imported from another account', () => {
+    const stack = newStack({ env: ENV });
+    const arn = `arn:aws:dynamodb:${REGION}:${OTHER_ACCOUNT}:table/crm-tokens`;
+    expect(variable(stack, SharedTokenTable.fromTableArn(stack, 'Imported', arn))).toBe(arn);
+    expect(warningIdsIn(stack)).toEqual(['crossAccountPrincipal']);
+  });
+
+  test('by ARN where it may be in another account: the stack does not know its own', () => {
+    const stack = newStack();
+    const arn = `arn:aws:dynamodb:${REGION}:${OTHER_ACCOUNT}:table/crm-tokens`;
+    expect(variable(stack, SharedTokenTable.fromTableArn(stack, 'Imported', arn))).toBe(arn);
+  });
+
+  test('by name where it was imported from the same account and region', () => {
+    const stack = newStack({ env: ENV });
+    expect(variable(stack, SharedTokenTable.fromTableArn(stack, 'Imported', `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/crm-tokens`))).toBe('crm-tokens');
+  });
+
+  test('by name where it was imported by name', () => {
+    const stack = newStack();
+    expect(variable(stack, SharedTokenTable.fromTableName(stack, 'Imported', 'crm-tokens'))).toBe('crm-tokens');
+  });
+});
+
+describe('layers of the user', () => {
+  const withLayers = (count: number) => {
+    const stack = newStack();
+    const layers = Array.from({ length: count }, (_, i) => lambda.LayerVersion.fromLayerVersionArn(
+      stack, `Layer${i}`, `arn:aws:lambda:${REGION}:${ACCOUNT}:layer:mine:${i}`));
+    return { stack, fn: newFunction(stack, 'Fn', { layers }) };
+  };
+
+  test('stay', () => {
+    const { stack, fn } = withLayers(4);
+    new SharedTokenTable(stack, 'Tokens').attachTo(fn);
+    expect(propertiesOf(stack, fn).Layers).toHaveLength(5);
+  });
+
+  test('can be added after the function was attached', () => {
+    const { stack, fn } = withLayers(0);
+    new SharedTokenTable(stack, 'Tokens').attachTo(fn);
+    fn.addLayers(lambda.LayerVersion.fromLayerVersionArn(stack, 'Later', `arn:aws:lambda:${REGION}:${ACCOUNT}:layer:later:1`));
+    expect(propertiesOf(stack, fn).Layers).toEqual([{ Ref: expect.any(String) }, expect.stringContaining('later')]);
+  });
+
+  test('may leave no room: five are the most', () => {
+    const { stack, fn } = withLayers(5);
+    expect(() => new SharedTokenTable(stack, 'Tokens').attachTo(fn))
+      .toThrow(/^Stack0\/Fn: A function has at most 5 layers.*already uses 5 layers\.\", expected room for one, that is at most 4 others\. Remove a layer; or bundle the npm package.*`environment` instead of `attachTo`/);
+  });
+
+  test('do not stand in the way of attaching again', () => {
+    const { stack, fn } = withLayers(4);
+    const tokens = new SharedTokenTable(stack, 'Tokens');
+    tokens.attachTo(fn, { tokenIds: ['crm'] });
+    expect(() => tokens.attachTo(fn, { tokenIds: ['erp'] })).not.toThrow();
+  });
+});
+
+test('a package without its bundle says how to get it', () => {
+  const folder = join(__dirname, 'no-such-folder');
+  expect(() => runtimeLayerFor(newFunction(newStack(), 'Fn'), folder))
+    .toThrow(`Stack0/Fn: The runtime that goes into the layer is missing from this package. Got no folder ${folder}`);
+  expect(() => runtimeLayerFor(newFunction(newStack(), 'Fn'), folder)).toThrow(/npm run bundle/);
+});

@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { JsonReport } from '../../demo/report';
+
+const ROOT = resolve(__dirname, '..', '..');
+
+interface Outcome {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the demo from the repository's root, without the wrapper process of the `tsx` command, which may kill what it runs before that has cleaned up. */
+async function runDemo(args: readonly string[], { stopAt, tempFolder }: { stopAt?: string; tempFolder?: string } = {}): Promise<Outcome> {
+  const env = { ...process.env, ...(tempFolder === undefined ? {} : { TMPDIR: tempFolder }) };
+  const demo = spawn(process.execPath, ['--import', 'tsx', join('demo', 'main.ts'), ...args], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  demo.stdout.setEncoding('utf8').on('data', (text: string) => { stdout += text; });
+  demo.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    if (stopAt !== undefined && text.includes(stopAt)) demo.kill('SIGINT');
+  });
+  const [status] = await once(demo, 'close') as [number];
+  return { status, stdout, stderr };
+}
+
+/** Are all elements closed in the order in which they were opened? */
+function isWellFormed(xml: string): boolean {
+  const open: string[] = [];
+  for (const [, closing, name, selfClosing] of xml.matchAll(/<(\/?)([a-zA-Z]+)(?:\s[^<>]*?)?(\/?)>/g)) {
+    if (closing && open.pop() !== name) return false;
+    if (!closing && !selfClosing) open.push(name);
+  }
+  return open.length === 0 && !/&(?!#\d+;)/.test(xml);
+}
+
+describe('a run with four instances, two rotations and a killed holder', () => {
+  let outcome: Outcome;
+  let report: JsonReport;
+  let picture: string;
+
+  beforeAll(async () => {
+    outcome = await runDemo(['--instances', '4', '--rotations', '2', '--json']);
+    report = JSON.parse(outcome.stdout) as JsonReport;
+    picture = readFileSync(join(ROOT, report.timeline), 'utf8');
+  }, 120_000);
+
+  test('all went well', () => {
+    expect(outcome.status).toBe(0);
+    expect(report.ok).toBe(true);
+    expect(report.instances).toBe(4);
+  });
+
+  test('the standard output is one line of JSON, with the keys that are documented', () => {
+    expect(outcome.stdout.trimEnd().split('\n')).toHaveLength(1);
+    expect(Object.keys(report)).toEqual(['instances', 'rotations', 'timeline', 'ok']);
+    for (const rotation of report.rotations) {
+      expect(Object.keys(rotation)).toEqual(['authCalls', 'killedHolder', 'requests', 'failedRequests', 'halfMs', 'allMs']);
+    }
+  });
+
+  test('an undisturbed rotation makes one auth call, one whose holder is killed at most two', () => {
+    const [undisturbed, disturbed] = report.rotations;
+    expect(report.rotations).toHaveLength(2);
+    expect(undisturbed).toMatchObject({ killedHolder: false, authCalls: 1 });
+    expect(disturbed.killedHolder).toBe(true);
+    expect(disturbed.authCalls).toBeGreaterThanOrEqual(1);
+    expect(disturbed.authCalls).toBeLessThanOrEqual(2);
+  });
+
+  test('no request fails, and every instance gets the new token', () => {
+    for (const { requests, failedRequests, halfMs, allMs } of report.rotations) {
+      expect(failedRequests).toBe(0);
+      expect(requests).toBeGreaterThanOrEqual(4);
+      expect(halfMs).toBeGreaterThan(0);
+      expect(allMs).toBeGreaterThanOrEqual(halfMs ?? Infinity);
+    }
+  });
+
+  test('the picture is well-formed and has one lane per instance', () => {
+    expect(picture).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
+    expect(isWellFormed(picture)).toBe(true);
+    expect(picture.match(/class="lane"/g)).toHaveLength(4);
+    expect(picture.match(/class="revocation"/g)).toHaveLength(2);
+    expect(picture).toContain('>killed in its auth call<');
+    expect(picture).toContain('>takes over<');
+  });
+
+  test('no token appears in the output or the picture', () => {
+    // The beginning of every JSON Web Token.
+    expect(outcome.stdout + outcome.stderr + picture).not.toContain('eyJ');
+  });
+});
+
+describe('options that do not exist or make no sense', () => {
+  test.each([
+    [['--instances', '0'], ['--instances', '1 to 200', '"0"']],
+    [['--instances', 'many'], ['--instances', '1 to 200', '"many"']],
+    [['--instances=-3'], ['--instances', '1 to 200', '"-3"']],
+    [['--instances'], ['--instances', '1 to 200']],
+    [['--rotations', '2.5'], ['--rotations', '1 to 50', '"2.5"']],
+    [['--rotations', '1000'], ['--rotations', '1 to 50', '"1000"']],
+    [['--kill-holder', '--no-kill-holder'], ['--kill-holder and --no-kill-holder']],
+    [['--kill-holder=yes'], ['--kill-holder']],
+    [['--fast'], ['--fast', '--instances <n>', '--json']],
+    [['fast'], ['fast', '--instances <n>', '--json']],
+  ])('%j: exit status 2, a message that names the option and what is allowed, and nothing on the standard output', async (args, words) => {
+    const { status, stdout, stderr } = await runDemo(args);
+    expect(status).toBe(2);
+    expect(stdout).toBe('');
+    for (const word of words) expect(stderr).toContain(word);
+    expect(stderr).not.toMatch(/^\s+at /m);
+  });
+});
+
+test('--help says what there is', async () => {
+  const { status, stdout } = await runDemo(['--help']);
+  expect(status).toBe(0);
+  for (const option of ['--instances', '--rotations', '--kill-holder', '--no-kill-holder', '--json']) expect(stdout).toContain(option);
+});
+
+test('stopped by Ctrl-C, it leaves no files behind', async () => {
+  const tempFolder = mkdtempSync(join(tmpdir(), 'demo-test-'));
+  try {
+    const { status, stdout } = await runDemo(['--instances', '2', '--json'], { stopAt: 'function environments run', tempFolder });
+    expect(status).toBe(130);
+    expect(stdout).toBe('');
+    expect(readdirSync(tempFolder).filter(name => name.startsWith('shared-token-demo-'))).toEqual([]);
+  } finally {
+    rmSync(tempFolder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,224 @@
+import { callLimitMs, checkCallOptions, checkTokenId, checkTokenOptions, holderName, tableOf } from '../../lambda-runtime/config';
+import { SharedTokenError } from '../../lambda-runtime/errors';
+import type { CallOptions, SharedTokenOptions } from '../../lambda-runtime/public-types';
+import { ENV, TOKEN_ID_MAX_BYTES } from '../../src/private/contract';
+
+const SENTINEL = 'sentinel-9f2c';
+const NAMES = [ENV.TABLE, ENV.FUNCTION_TIMEOUT_MS, 'AWS_LAMBDA_FUNCTION_NAME'];
+const before = NAMES.map(name => [name, process.env[name]] as const);
+const clear = (): void => NAMES.forEach(name => { delete process.env[name]; });
+beforeEach(clear);
+afterAll(() => {
+  clear();
+  for (const [name, value] of before) if (value !== undefined) process.env[name] = value;
+});
+
+const errorOf = (check: () => unknown): SharedTokenError => {
+  try {
+    check();
+  } catch (error) {
+    if (error instanceof SharedTokenError) return error;
+    throw error;
+  }
+  throw new Error('Expected a refusal');
+};
+const contextWith = (remainingMs: number) => ({ getRemainingTimeInMillis: () => remainingMs });
+
+describe('a token id', () => {
+  test('is a string of 1 to 2,048 bytes of UTF-8', () => {
+    expect(TOKEN_ID_MAX_BYTES).toBe(2048);
+    const ids = ['a', ' ', '0', '__proto__', 'a'.repeat(2048), 'é'.repeat(1024), '😀'.repeat(512)];
+    for (const id of ids) expect(() => checkTokenId(id)).not.toThrow();
+  });
+
+  test.each([
+    ['2,049 letters', 'a'.repeat(2049)],
+    ['1,024 letters of two bytes and one more', 'é'.repeat(1024) + 'a'],
+    ['513 letters of four bytes', '😀'.repeat(513)],
+  ])('of %s is too long, and the error says how long it is', (_, id) => {
+    const error = errorOf(() => checkTokenId(id));
+    expect(error.code).toBe('INVALID_TOKEN_ID');
+    expect(error.message).toContain(`got one of ${Buffer.byteLength(id)} bytes`);
+    expect(error.message.length).toBeLessThan(200);
+  });
+
+  test.each([
+    ['empty', '', 'got one of 0 bytes'],
+    ['a number', 42, '42'],
+    ['undefined', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a symbol', Symbol('x'), 'got'],
+    ['an object', {}, 'got'],
+    ['an array', ['crm'], 'got'],
+    ['an object without a prototype', Object.create(null), 'got'],
+  ])('that is %s is refused', (_, id, got) => {
+    const error = errorOf(() => checkTokenId(id));
+    expect(error.code).toBe('INVALID_TOKEN_ID');
+    expect(error.message).toContain('1 to 2048 bytes');
+    expect(error.message).toContain(got);
+  });
+});
+
+describe('the options of a token', () => {
+  const check = (options: unknown) => () => checkTokenOptions('crm', options as SharedTokenOptions);
+  const refusal = (options: unknown): SharedTokenError => {
+    const error = errorOf(check(options));
+    expect(error).toMatchObject({ code: 'INVALID_OPTION', tokenId: 'crm' });
+    expect(error.message).toContain('"crm"');
+    return error;
+  };
+
+  test('all are optional, and undefined is as good as absent', () => {
+    expect(check({})).not.toThrow();
+    expect(check({ refresh: undefined, table: undefined, authLimitMs: undefined, onEvent: undefined })).not.toThrow();
+    expect(check({ refresh: async () => ({ accessToken: 'a' }), table: 'Tokens', authLimitMs: 5_000, onEvent: () => undefined })).not.toThrow();
+  });
+
+  test.each(['tabel', 'timeoutMs', 'constructor', 'toString', 'hasOwnProperty'])('an unknown option "%s" is refused, and the known ones are named', name => {
+    const { message } = refusal({ [name]: SENTINEL });
+    expect(message).toContain(`"${name}"`);
+    expect(message).toContain('refresh, table, authLimitMs, onEvent');
+    expect(message).not.toContain(SENTINEL);
+  });
+
+  test('a key named __proto__ is an unknown option like any other', () => {
+    expect(refusal(JSON.parse('{"__proto__": 1}')).message).toContain('"__proto__"');
+  });
+
+  test('an unknown option is refused even where it is undefined: it is a slip of the pen', () => {
+    expect(refusal({ tabel: undefined }).message).toContain('"tabel"');
+  });
+
+  test.each([
+    ['refresh', [null, 'fn', {}, 1], 'a function'],
+    ['onEvent', [null, 'fn', {}, 1], 'a function'],
+    ['table', [null, '', 1, {}], 'the name or ARN of a table'],
+    ['authLimitMs', [null, 0, -1, NaN, Infinity, '5000', {}], 'a number of milliseconds above zero'],
+  ])('"%s" says what it must be, and never what it was', (name, values, expected) => {
+    for (const value of values) expect(refusal({ [name]: value }).message).toContain(`"${name}" must be ${expected}`);
+    expect(refusal({ [name]: [SENTINEL] }).message).not.toContain(SENTINEL);
+  });
+
+  test.each([null, 'options', 42, true, () => undefined])('%p is no object of options', options => {
+    expect(refusal(options).message).toContain('not an object');
+  });
+});
+
+describe('the options of a call', () => {
+  const check = (options: unknown) => () => checkCallOptions('crm', options as CallOptions);
+
+  test('may be a context, a signal, a timeout, and a test for rejections', () => {
+    expect(check({})).not.toThrow();
+    expect(check({ context: undefined, signal: undefined, timeoutMs: undefined, isRejection: undefined })).not.toThrow();
+    expect(check({ context: contextWith(1), signal: new AbortController().signal, timeoutMs: 1, isRejection: () => false })).not.toThrow();
+  });
+
+  test.each([
+    ['context', [null, {}, 'context', 1, { getRemainingTimeInMillis: 3000 }], 'the context of a Lambda invocation'],
+    ['signal', [null, {}, new AbortController(), { aborted: false }], 'an AbortSignal'],
+    ['timeoutMs', [null, 0, -1, NaN, Infinity, '100'], 'a number of milliseconds above zero'],
+    ['isRejection', [null, {}, 401], 'a function'],
+  ])('"%s" says what it must be', (name, values, expected) => {
+    for (const value of values) {
+      const error = errorOf(check({ [name]: value }));
+      expect(error).toMatchObject({ code: 'INVALID_OPTION', tokenId: 'crm' });
+      expect(error.message).toContain(`"${name}" must be ${expected}`);
+    }
+  });
+
+  test('an unknown one is refused, and the known ones are named', () => {
+    expect(errorOf(check({ timeout: 5 })).message).toContain('"timeout". Known: context, signal, timeoutMs, isRejection');
+  });
+
+  test('a whole Lambda context in their place is refused: the call would have no deadline', () => {
+    expect(errorOf(check({ awsRequestId: 'x', functionName: 'fn', ...contextWith(3_000) })).code).toBe('INVALID_OPTION');
+  });
+});
+
+describe('the table', () => {
+  test('the option outranks the variable', () => {
+    process.env[ENV.TABLE] = 'FromVariable';
+    expect(tableOf('crm', { table: 'FromOption' })).toBe('FromOption');
+    expect(tableOf('crm', {})).toBe('FromVariable');
+    expect(tableOf('crm', { table: undefined })).toBe('FromVariable');
+  });
+
+  test('the variable is read at the call, not when the module is loaded', () => {
+    process.env[ENV.TABLE] = 'First';
+    expect(tableOf('crm', {})).toBe('First');
+    process.env[ENV.TABLE] = 'Second';
+    expect(tableOf('crm', {})).toBe('Second');
+  });
+
+  test.each([['unset', undefined], ['empty', '']])('no option, and a variable that is %s: a typed error that names both', (_, value) => {
+    if (value !== undefined) process.env[ENV.TABLE] = value;
+    const error = errorOf(() => tableOf('crm', {}));
+    expect(error).toMatchObject({ code: 'TABLE_NOT_CONFIGURED', tokenId: 'crm' });
+    for (const part of ['"crm"', 'SHARED_TOKEN_TABLE', 'option "table"', 'attachTo']) expect(error.message).toContain(part);
+  });
+});
+
+describe('the deadline of a call', () => {
+  test('is 30 s where nothing says less', () => {
+    expect(callLimitMs({})).toBe(30_000);
+    expect(callLimitMs({ timeoutMs: undefined, context: undefined })).toBe(30_000);
+    expect(callLimitMs({ context: contextWith(900_000) })).toBe(30_000);
+  });
+
+  test('is what the invocation has left, less 10 % and at most half a second in which to answer', () => {
+    expect(callLimitMs({ context: contextWith(3_000) })).toBe(2_700);
+    expect(callLimitMs({ context: contextWith(5_000) })).toBe(4_500);
+    expect(callLimitMs({ context: contextWith(10_000) })).toBe(9_500);
+    expect(callLimitMs({ context: contextWith(100) })).toBe(90);
+    expect(callLimitMs({ context: contextWith(0) })).toBe(0);
+  });
+
+  test('is asked of the context at the call: an invocation that has run for a while has less', () => {
+    let left = 10_000;
+    const context = { getRemainingTimeInMillis: () => left };
+    expect(callLimitMs({ context })).toBe(9_500);
+    left = 1_000;
+    expect(callLimitMs({ context })).toBe(900);
+  });
+
+  test('is the call\'s own limit where that is shorter, and never longer than the invocation', () => {
+    expect(callLimitMs({ timeoutMs: 200, context: contextWith(3_000) })).toBe(200);
+    expect(callLimitMs({ timeoutMs: 60_000, context: contextWith(3_000) })).toBe(2_700);
+    expect(callLimitMs({ timeoutMs: 60_000 })).toBe(60_000);
+  });
+
+  test('without a context is the function\'s timeout, as attachTo handed it over', () => {
+    process.env[ENV.FUNCTION_TIMEOUT_MS] = '3000';
+    expect(callLimitMs({})).toBe(2_700);
+    expect(callLimitMs({ timeoutMs: 100 })).toBe(100);
+    expect(callLimitMs({ timeoutMs: 60_000 })).toBe(2_700);
+  });
+
+  test('a context outranks the function\'s timeout: it knows what is left', () => {
+    process.env[ENV.FUNCTION_TIMEOUT_MS] = '3000';
+    expect(callLimitMs({ context: contextWith(1_000) })).toBe(900);
+    expect(callLimitMs({ context: contextWith(20_000) })).toBe(19_500);
+  });
+
+  test.each(['', 'abc', '0', '-1', 'NaN', '3s'])('a function\'s timeout of %p is none', value => {
+    process.env[ENV.FUNCTION_TIMEOUT_MS] = value;
+    expect(callLimitMs({})).toBe(30_000);
+  });
+});
+
+describe('the holder\'s name', () => {
+  test('is function and request, for people', () => {
+    process.env.AWS_LAMBDA_FUNCTION_NAME = 'orders';
+    expect(holderName({ context: { awsRequestId: 'request-1', ...contextWith(1) } })).toBe('orders request-1');
+  });
+
+  test('outside Lambda, or without a context, is the process', () => {
+    expect(holderName({})).toBe(`process ${process.pid}`);
+    process.env.AWS_LAMBDA_FUNCTION_NAME = 'orders';
+    expect(holderName({ context: contextWith(1) })).toBe(`orders ${process.pid}`);
+  });
+
+  test('is at most 256 characters, so that no id can make the item large', () => {
+    expect(holderName({ context: { awsRequestId: 'x'.repeat(10_000), ...contextWith(1) } })).toHaveLength(256);
+  });
+});

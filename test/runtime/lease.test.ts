@@ -1,0 +1,221 @@
+import { LEASE_GRACE_MS } from '../../lambda-runtime/timing';
+import { Instance } from '../support/instance';
+import { providerWith, tablePerFile } from '../support/per-test';
+
+const { table, tokenId } = tablePerFile();
+
+/** The lease of a holder that is gone. `endedMs` ago, or still alive where negative. */
+function deadLease(endedMs: number, durationMs = 5_000) {
+  const until = Date.now() - endedMs;
+  return { id: 'dead', since: until - durationMs, until, holder: 'dead-function 1' };
+}
+
+async function storeRejectedToken(more: Record<string, unknown> = {}): Promise<void> {
+  const now = Date.now();
+  await table().put({ tokenId: tokenId(), accessToken: 'old', generation: 3, issuedAt: now - 4_000_000, expiresAt: now - 400_000, refreshMs: 50, ...more });
+}
+
+describe('takeover', () => {
+  test('a lease that ended long ago is taken at the first look', async () => {
+    await storeRejectedToken({ lease: deadLease(60_000) });
+    const { provider, options } = providerWith();
+    const instance = new Instance();
+    expect(await instance.token(tokenId(), options).get()).toBe('token-1');
+    expect(instance.story()).toEqual(['read', 'claimed', 'refreshing', 'refreshed', 'committed']);
+    expect(instance.events.find(event => event.type === 'claimed')?.takeover).toBe(true);
+    expect(provider.calls).toBe(1);
+  });
+
+  test('I4: a holder that died is succeeded when its lease is over, and not before', async () => {
+    await storeRejectedToken({ lease: deadLease(-300) });
+    const { lease } = await table().item(tokenId()) as { lease: { until: number } };
+    const { provider, options } = providerWith();
+    const instances = Array.from({ length: 6 }, () => new Instance());
+    const tokens = await Promise.all(instances.map(async instance => instance.token(tokenId(), options).get()));
+    expect(new Set(tokens)).toEqual(new Set(['token-1']));
+    expect(provider.calls).toBe(1);
+    const claims = instances.flatMap(instance => instance.events.filter(event => event.type === 'claimed'));
+    expect(claims).toHaveLength(1);
+    expect(claims[0]?.at).toBeGreaterThanOrEqual(lease.until + LEASE_GRACE_MS - 1_000); // the Date header counts whole seconds
+  });
+
+  test('a lease watched unchanged for its whole duration is over, though the clocks say that it lasts for hours', async () => {
+    const since = Date.now() + 7_200_000;
+    await storeRejectedToken({ lease: { id: 'dead', since, until: since + 400, holder: 'a function with a wrong clock' } });
+    const { provider, options } = providerWith();
+    const instance = new Instance();
+    expect(await instance.token(tokenId(), options).get()).toBe('token-1');
+    expect(instance.count('waiting')).toBeGreaterThan(0);
+    expect(provider.calls).toBe(1);
+  });
+
+  test('the table is everybody\'s clock: an instance whose own clock is an hour ahead takes nobody\'s lease away', async () => {
+    const { provider, options } = providerWith({ latencyMs: 400 });
+    const holder = new Instance();
+    const fast = new Instance();
+    fast.host.wallOffset = 3_600_000;
+    const holding = holder.token(tokenId(), options).get();
+    await holder.until('refreshing');
+    expect(await fast.token(tokenId(), options).get()).toBe('token-1');
+    await holding;
+    expect(provider.calls).toBe(1);
+  });
+
+  test('a takeover is recorded, so that a holder that dies each time is no crash loop on the provider', async () => {
+    await storeRejectedToken({ lease: deadLease(60_000) });
+    const instance = new Instance();
+    const call = instance.token(tokenId(), { refresh: async () => new Promise<never>(() => {}) }).get({ timeoutMs: 2_000 });
+    await instance.until('refreshing');
+    const item = await table().item(tokenId()) as { failure: unknown; lease: { until: number } };
+    expect(item.failure).toEqual({
+      code: 'HOLDER_DIED', count: 1, at: expect.any(Number), retryAt: item.lease.until + LEASE_GRACE_MS + 1_000,
+    });
+    await expect(call).rejects.toMatchObject({ tokenId: tokenId() });
+  });
+
+  test('contention is not an error: whoever loses the claim waits and adopts', async () => {
+    const { provider, options } = providerWith({ latencyMs: 100 });
+    const instances = Array.from({ length: 10 }, () => new Instance());
+    await Promise.all(instances.map(async instance => instance.token(tokenId(), options).get()));
+    expect(provider.calls).toBe(1);
+    const losers = instances.filter(instance => instance.count('claimed') === 0);
+    expect(losers).toHaveLength(9);
+    expect(losers.every(instance => instance.count('adopted') === 1)).toBe(true);
+  });
+});
+
+describe('freeze', () => {
+  test('a freeze between claim and sending: the lease is given back and nothing is sent under it', async () => {
+    const { provider, options } = providerWith();
+    const instance = new Instance((store, host) => ({
+      ...store,
+      claim: async (...call) => {
+        const reply = await store.claim(...call);
+        if (instance.count('claimed') === 0) host.pass(8_000);
+        return reply;
+      },
+    }));
+    expect(await instance.token(tokenId(), options).get()).toBe('token-1');
+    expect(instance.story()).toEqual(['read', 'claimed', 'released', 'claimed', 'refreshing', 'refreshed', 'committed']);
+    expect(provider.calls).toBe(1);
+  });
+
+  test('I3: frozen in the auth request and succeeded meanwhile, the late answer does not overwrite the newer token', async () => {
+    const frozen = new Instance();
+    let thaw = () => {};
+    const call = frozen.token(tokenId(), {
+      refresh: async () => {
+        await new Promise<void>(resolve => { thaw = resolve; });
+        return { accessToken: 'late', expiresIn: 3600 };
+      },
+    }).get();
+    await frozen.until('refreshing');
+    await table().set(tokenId(), 'lease', deadLease(60_000));
+    const { options } = providerWith();
+    expect(await new Instance().token(tokenId(), options).get()).toBe('token-1');
+    thaw();
+    expect(await call).toBe('token-1');
+    expect(await table().item(tokenId())).toMatchObject({ accessToken: 'token-1', generation: 1 });
+  });
+
+  test('I3: a late answer is stored where nothing newer was, and another\'s lease is left alone', async () => {
+    const frozen = new Instance();
+    let thaw = () => {};
+    const call = frozen.token(tokenId(), {
+      refresh: async () => {
+        await new Promise<void>(resolve => { thaw = resolve; });
+        return { accessToken: 'late', expiresIn: 3600, refreshToken: 'rotated' };
+      },
+    }).get();
+    await frozen.until('refreshing');
+    const lease = { ...deadLease(-20_000), id: 'another' };
+    await table().set(tokenId(), 'lease', lease);
+    thaw();
+    expect(await call).toBe('late');
+    expect(await table().item(tokenId())).toMatchObject({ accessToken: 'late', refreshToken: 'rotated', generation: 1, lease });
+  });
+
+  test('I3: an answer that comes after the auth limit is stored all the same', async () => {
+    const slow = new Instance();
+    let answer = () => {};
+    const call = slow.token(tokenId(), {
+      authLimitMs: 150,
+      refresh: async () => {
+        await new Promise<void>(resolve => { answer = resolve; });
+        return { accessToken: 'late', expiresIn: 3600 };
+      },
+    }).get({ timeoutMs: 700 });
+    await expect(call).rejects.toMatchObject({ code: 'REFRESH_TIMED_OUT' });
+    answer();
+    await slow.until('committed');
+    expect(await table().item(tokenId())).toMatchObject({ accessToken: 'late', generation: 1 });
+  });
+
+  test('an item deleted while its holder was frozen begins again at generation 1, by the late answer', async () => {
+    await storeRejectedToken();
+    const frozen = new Instance();
+    let thaw = () => {};
+    const call = frozen.token(tokenId(), {
+      refresh: async () => {
+        await new Promise<void>(resolve => { thaw = resolve; });
+        return { accessToken: 'late', expiresIn: 3600 };
+      },
+    }).get();
+    await frozen.until('refreshing');
+    await table().delete(tokenId());
+    thaw();
+    expect(await call).toBe('late');
+    expect(await table().item(tokenId())).toMatchObject({ accessToken: 'late', generation: 1 });
+  });
+
+  test('a flight whose time a freeze took away takes no new callers', async () => {
+    const { provider, options } = providerWith();
+    const instance = new Instance();
+    const first = instance.token(tokenId(), { refresh: async () => new Promise<never>(() => {}) }).get({ timeoutMs: 3_000 });
+    await instance.until('refreshing');
+    await table().set(tokenId(), 'lease', deadLease(60_000));
+    instance.host.pass(10_000);
+    expect(await instance.token(tokenId(), options).get()).toBe('token-1');
+    expect(provider.calls).toBe(1);
+    expect(await first).toBe('token-1'); // its own request never ends, but the token is there
+  });
+});
+
+describe('rotating refresh tokens', () => {
+  test('the stored refresh token is handed to refresh, a new one replaces it, none or an empty one leaves it', async () => {
+    await storeRejectedToken({ refreshToken: 'r-1' });
+    const given: unknown[] = [];
+    const answers = [{ refreshToken: 'r-2' }, {}, { refreshToken: null }, { refreshToken: '' }];
+    for (const [index, answer] of answers.entries()) {
+      await table().set(tokenId(), 'expiresAt', Date.now() - 1);
+      const refresh = async ({ refreshToken }: { readonly refreshToken?: string | undefined }) => {
+        given.push(refreshToken);
+        return { accessToken: `a-${index}`, expiresIn: 3600, ...answer };
+      };
+      await new Instance().token(tokenId(), { refresh }).get();
+      expect(await table().item(tokenId())).toMatchObject({ refreshToken: 'r-2' });
+    }
+    expect(given).toEqual(['r-1', 'r-2', 'r-2', 'r-2']);
+  });
+
+  test('an item with a refresh token, or without an expiry, has no time to live: it would delete the only credential', async () => {
+    const answers = [{ accessToken: 'a', expiresIn: 60, refreshToken: 'r' }, { accessToken: 'b' }];
+    for (const answer of answers) {
+      await table().delete(tokenId());
+      await new Instance().token(tokenId(), { refresh: async () => answer }).get();
+      const item = await table().item(tokenId());
+      expect(item).toHaveProperty('accessToken', answer.accessToken);
+      expect(item).not.toHaveProperty('expireAfter');
+    }
+  });
+
+  test('a request that timed out is replayed once, inside the lease', async () => {
+    await storeRejectedToken({ refreshToken: 'r-1' });
+    let calls = 0;
+    const refresh = async () => ++calls === 1 ? new Promise<never>(() => {}) : { accessToken: 'replayed', expiresIn: 60, refreshToken: 'r-2' };
+    const instance = new Instance();
+    expect(await instance.token(tokenId(), { refresh, authLimitMs: 400 }).get()).toBe('replayed');
+    expect(instance.count('claimed')).toBe(1);
+    expect(await table().item(tokenId())).toMatchObject({ refreshToken: 'r-2' });
+  });
+});

@@ -1,0 +1,152 @@
+import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
+import { failureOf, isFinal, type RefreshFailure, toFailure } from '../../lambda-runtime/refresh-failure';
+import { coolDown } from '../../lambda-runtime/timing';
+
+const NOW = 1_700_000_000_000;
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const failed = (thrown: unknown): RefreshFailure => failureOf('crm', thrown, NOW);
+const codeOf = (thrown: unknown): string => failed(thrown).code;
+const retryAfterOf = (retryAfter: unknown): number => failed({ retryAfter }).retryAfterMs;
+
+describe('the code', () => {
+  test('is the first usable of error, code, status, the cause\'s code, and name', () => {
+    const all = { error: 'invalid_grant', code: 'E_CODE', status: 400, cause: { code: 'ECONNRESET' }, name: 'HttpError' };
+    expect(codeOf(all)).toBe('invalid_grant');
+    expect(codeOf({ ...all, error: undefined })).toBe('E_CODE');
+    expect(codeOf({ ...all, error: undefined, code: null })).toBe('400');
+    expect(codeOf({ cause: all.cause, name: all.name })).toBe('ECONNRESET');
+    expect(codeOf({ name: all.name })).toBe('HttpError');
+  });
+
+  test('of what Node and fetch throw', () => {
+    expect(codeOf(Object.assign(new TypeError('fetch failed'), { cause: Object.assign(new Error('x'), { code: 'UND_ERR_CONNECT_TIMEOUT' }) })))
+      .toBe('UND_ERR_CONNECT_TIMEOUT');
+    expect(codeOf(new RangeError('out of range'))).toBe('RangeError');
+    expect(codeOf(new RefreshError('429'))).toBe('429');
+    expect(codeOf({ status: 503 })).toBe('503');
+    expect(codeOf({ status: '503' })).toBe('503');
+  });
+
+  test.each([undefined, null, 'a text', 7, true, {}, [], () => undefined])('of %p thrown is refresh_failed', thrown => {
+    expect(codeOf(thrown)).toBe('refresh_failed');
+  });
+
+  test('is never a provider\'s text: what has spaces or is longer than 64 is not used', () => {
+    const longest = 'a'.repeat(64);
+    expect(codeOf({ error: longest })).toBe(longest);
+    for (const text of [`${longest}a`, 'The client is unknown', 'a/b', 'a=b', 'tokén', '', ' x', 'x\n', { nested: 'x' }, ['x'], true]) {
+      expect(codeOf({ error: text, code: 'E_CODE' })).toBe('E_CODE');
+      expect(codeOf({ error: text })).toBe('refresh_failed');
+    }
+  });
+
+  test('a cause without a usable code is passed over', () => {
+    for (const cause of [undefined, null, 'text', 7, {}, { code: 'a text' }]) expect(codeOf({ cause, name: 'HttpError' })).toBe('HttpError');
+  });
+});
+
+describe('terminal answers', () => {
+  test.each(['invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'])('%s', code => {
+    expect(failed({ error: code }).terminal).toBe(true);
+    expect(failed(new RefreshError(code)).terminal).toBe(true);
+  });
+
+  test.each(['temporarily_unavailable', 'slow_down', '429', '503', '401', 'ECONNRESET', 'INVALID_GRANT', 'refresh_failed'])('%s is none', code => {
+    expect(failed({ error: code }).terminal).toBe(false);
+  });
+
+  test('and answers that no second try cures are final for the call that got them', () => {
+    expect(isFinal(failed({ error: 'invalid_client' }))).toBe(true);
+    for (const code of ['INVALID_REFRESH_RESULT', 'TOKEN_TOO_LARGE', 'TABLE_REQUEST_REFUSED'] as const) {
+      expect(isFinal(failed(new SharedTokenError(code, 'x')))).toBe(true);
+    }
+    expect(isFinal(failed(new SharedTokenError('REFRESH_TIMED_OUT', 'x')))).toBe(false);
+    expect(isFinal(failed({ status: 503 }))).toBe(false);
+  });
+});
+
+describe('Retry-After', () => {
+  test.each([[30, 30], [0.5, 0.5], ['30', 30], [' 30 ', 30], ['1.5', 1.5], [1, 1]])('%p seconds', (value, seconds) => {
+    expect(retryAfterOf(value)).toBe(seconds * SECOND);
+  });
+
+  test('an HTTP date or a Date', () => {
+    expect(retryAfterOf(new Date(NOW + 90 * SECOND).toUTCString())).toBe(90 * SECOND);
+    expect(retryAfterOf(new Date(NOW + 90 * SECOND))).toBe(90 * SECOND);
+    expect(retryAfterOf(new Date(NOW + 90 * SECOND).toISOString())).toBe(90 * SECOND);
+  });
+
+  test('a moment that has passed asks for nothing', () => {
+    for (const past of [new Date(NOW), new Date(NOW - 1), new Date(NOW - MINUTE).toUTCString(), new Date(0)]) expect(retryAfterOf(past)).toBe(0);
+  });
+
+  test.each([
+    undefined, null, 0, -1, -3600, NaN, Infinity, -Infinity, '', '  ', 'soon', 'NaN', '5 minutes', '1e3', '0x10', true, {}, [], [60], 60n, new Date(NaN),
+  ])('%p makes no sense and asks for nothing', value => expect(retryAfterOf(value)).toBe(0));
+
+  test.each(['-1', '-5', '-120', '-3600', '-99999', '-1.5'])('%p, a negative number as text, asks for nothing', value => {
+    expect(retryAfterOf(value)).toBe(0);
+  });
+
+  test.each(['later 2099', 'try 9999', '$3000'])('%p, a text in which a lenient parser finds a year, asks for nothing', value => {
+    expect(retryAfterOf(value)).toBe(0);
+  });
+
+  test.each([1e9, '999999999', new Date(8.64e15), 'Fri, 31 Dec 9999 23:59:59 GMT'])('%p is absurd, and is cut to five minutes', value => {
+    const { retryAt, at } = toFailure(failed({ status: 429, retryAfter: value }), undefined, NOW);
+    expect(retryAt - at).toBe(5 * MINUTE);
+  });
+
+  test('of a RefreshError counts', () => {
+    expect(failed(new RefreshError('429', { retryAfter: '7' }))).toMatchObject({ code: '429', terminal: false, retryAfterMs: 7 * SECOND });
+    expect(failed(new RefreshError('429', { retryAfter: null })).retryAfterMs).toBe(0);
+    expect(failed(new RefreshError('429')).retryAfterMs).toBe(0);
+  });
+});
+
+describe('what the table records', () => {
+  const trouble = { code: '503', terminal: false, retryAfterMs: 0 };
+
+  test('is a code, a count, and two moments; no text', () => {
+    expect(toFailure(failed(Object.assign(new Error('secret text'), { status: 503 })), undefined, NOW))
+      .toEqual({ code: '503', count: 1, at: NOW, retryAt: NOW + SECOND });
+  });
+
+  test('counts on from the failure before: 1, 2, 4 ... 60 s', () => {
+    let previous = undefined as ReturnType<typeof toFailure> | undefined;
+    const pauses: number[] = [];
+    for (let count = 1; count <= 9; count++) {
+      previous = toFailure(trouble, previous, NOW);
+      expect(previous.count).toBe(count);
+      pauses.push((previous.retryAt - NOW) / SECOND);
+    }
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+  });
+
+  test('a terminal answer pauses five minutes from the first on, and counts', () => {
+    expect(toFailure({ ...trouble, code: 'invalid_client', terminal: true }, undefined, NOW)).toMatchObject({ count: 1, retryAt: NOW + 5 * MINUTE });
+  });
+
+  test('the longer of schedule and Retry-After', () => {
+    expect(toFailure({ ...trouble, retryAfterMs: 40 * SECOND }, undefined, NOW).retryAt).toBe(NOW + 40 * SECOND);
+    expect(toFailure({ ...trouble, retryAfterMs: 1 }, { code: '503', count: 5, at: 0, retryAt: 0 }, NOW).retryAt).toBe(NOW + coolDown(6, false));
+  });
+});
+
+describe('the error for the callers', () => {
+  test('is typed, names the token id and the code, and keeps what was thrown as its cause alone', () => {
+    const thrown = Object.assign(new Error('sentinel-9f2c'), { error: 'invalid_grant', error_description: 'sentinel-9f2c' });
+    const { error } = failed(thrown);
+    expect(error).toBeInstanceOf(SharedTokenError);
+    expect(error).toMatchObject({ code: 'REFRESH_FAILED', tokenId: 'crm', cause: thrown });
+    expect(error.message).toContain('"crm"');
+    expect(error.message).toContain('invalid_grant');
+    expect(error.message).not.toContain('sentinel');
+  });
+
+  test('our own errors stay what they are', () => {
+    const own = new SharedTokenError('INVALID_REFRESH_RESULT', 'x', { tokenId: 'crm' });
+    expect(failed(own)).toEqual({ code: 'INVALID_REFRESH_RESULT', terminal: false, retryAfterMs: 0, error: own });
+  });
+});
