@@ -29,123 +29,110 @@ export interface UpdateRequest {
 
 /** A strongly consistent read of what every caller may see. */
 export function readRequest(table: string, tokenId: string): GetRequest {
+  const projection = READABLE_ATTRIBUTES.map(name => `#${name}`).join(', ');
   return {
     TableName: table,
     Key: { [ATTRIBUTE.TOKEN_ID]: tokenId },
     ConsistentRead: true,
-    ProjectionExpression: READABLE_ATTRIBUTES.map(name => `#${name}`).join(', '),
-    ExpressionAttributeNames: Object.fromEntries(READABLE_ATTRIBUTES.map(name => [`#${name}`, name])),
+    ProjectionExpression: projection,
+    ExpressionAttributeNames: namesIn(projection),
   };
 }
 
-export function claimRequest(table: string, tokenId: string, claim: Claim): UpdateRequest {
-  const update = new UpdateBuilder();
-  update.set(ATTRIBUTE.LEASE, claim.lease);
-  update.set(ATTRIBUTE.FAILURE, claim.failure);
-  update.set(ATTRIBUTE.EXPIRE_AFTER, claim.expireAfter);
-  const sameToken = update.baseIs(claim.base);
-  const leaseIsFree = update.absentOr(ATTRIBUTE.LEASE, claim.ended);
-  const noCoolDown = update.absentOr(ATTRIBUTE.FAILURE, claim.endured);
-  return update.build(table, tokenId, `${sameToken} AND ${leaseIsFree} AND ${noCoolDown}`);
+export function claimRequest(table: string, tokenId: string, { lease, base, ended, endured, failure, expireAfter }: Claim): UpdateRequest {
+  const leaseIsFree = ended === undefined ? NO_LEASE : `(${NO_LEASE} OR (#lease.#id = :endedId AND #lease.#until = :endedUntil))`;
+  const noCoolDown = endured === undefined ? NO_FAILURE : `(${NO_FAILURE} OR (#failure.#at = :enduredAt AND #failure.#count = :enduredCount))`;
+  return update(table, tokenId, {
+    set: { lease, failure, expireAfter },
+    condition: `${tokenIsStill(base)} AND ${leaseIsFree} AND ${noCoolDown}`,
+    values: {
+      ...valuesOf(base), ':endedId': ended?.id, ':endedUntil': ended?.until, ':enduredAt': endured?.at, ':enduredCount': endured?.count,
+    },
+  });
 }
 
 export function commitRequest(table: string, tokenId: string, commit: Commit): UpdateRequest {
-  const update = new UpdateBuilder();
-  const { token, onlyIf, earlyRejections } = commit;
-  update.set(ATTRIBUTE.ACCESS_TOKEN, token.accessToken);
-  update.increment(ATTRIBUTE.GENERATION);
-  update.set(ATTRIBUTE.ISSUED_AT, token.issuedAt);
-  update.setOrRemove(ATTRIBUTE.EXPIRES_AT, token.expiresAt);
-  update.set(ATTRIBUTE.REFRESH_TOKEN, commit.refreshToken);
-  update.set(ATTRIBUTE.REFRESH_MS, commit.refreshMs);
-  update.setOrRemove(ATTRIBUTE.FAILURE, commit.failure);
-  update.setOrRemove(ATTRIBUTE.EXPIRE_AFTER, commit.expireAfter);
-  if (earlyRejections?.metaExists) update.set(`${ATTRIBUTE.META}.earlyRejections`, earlyRejections.count);
-  else if (earlyRejections) update.set(ATTRIBUTE.META, { earlyRejections: earlyRejections.count });
-  if ('lease' in onlyIf) {
-    update.remove(ATTRIBUTE.LEASE);
-    return update.build(table, tokenId, update.equals(`${ATTRIBUTE.LEASE}.id`, onlyIf.lease));
-  }
-  // Late: the lease is somebody else's by now, or nobody's; it stays.
-  const noToken = `attribute_not_exists(${update.name(ATTRIBUTE.ACCESS_TOKEN)})`;
-  return update.build(table, tokenId, onlyIf.base === undefined ? noToken : `(${update.baseIs(onlyIf.base)}) OR ${noToken}`);
+  const { token: { accessToken, issuedAt, expiresAt }, onlyIf, refreshToken, refreshMs, failure, earlyRejections, expireAfter } = commit;
+  const isLate = !('lease' in onlyIf);
+  return update(table, tokenId, {
+    set: {
+      accessToken, issuedAt, expiresAt, refreshToken, refreshMs, failure, expireAfter,
+      // One entry where the map exists, so that what another version keeps in it stays.
+      ...(earlyRejections?.metaExists ? { 'meta.#earlyRejections': earlyRejections.count } : {}),
+      ...(earlyRejections?.metaExists === false ? { meta: { earlyRejections: earlyRejections.count } } : {}),
+    },
+    add: '#generation = if_not_exists(#generation, :zero) + :one',
+    remove: {
+      expiresAt: expiresAt === undefined,
+      failure: failure === undefined,
+      expireAfter: expireAfter === undefined,
+      lease: !isLate, // late, it is somebody else's by now, or nobody's: it stays
+    },
+    condition: !isLate ? LEASE_IS_MINE : onlyIf.base === undefined ? NO_TOKEN : `(${tokenIsStill(onlyIf.base)}) OR ${NO_TOKEN}`,
+    values: { ':zero': 0, ':one': 1, ...(isLate ? valuesOf(onlyIf.base) : { ':mine': onlyIf.lease }) },
+  });
 }
 
-export function releaseRequest(table: string, tokenId: string, release: Release): UpdateRequest {
-  const update = new UpdateBuilder();
-  update.remove(ATTRIBUTE.LEASE);
-  const mine = update.equals(`${ATTRIBUTE.LEASE}.id`, release.lease);
-  if (release.failure === undefined) return update.build(table, tokenId, mine);
-  update.set(ATTRIBUTE.FAILURE, release.failure.failure);
-  return update.build(table, tokenId, `${mine} AND ${update.baseIs(release.failure.base)}`);
+export function releaseRequest(table: string, tokenId: string, { lease, failure }: Release): UpdateRequest {
+  return update(table, tokenId, {
+    set: { failure: failure?.failure },
+    remove: { lease: true },
+    condition: failure === undefined ? LEASE_IS_MINE : `${LEASE_IS_MINE} AND ${tokenIsStill(failure.base)}`,
+    values: { ':mine': lease, ...valuesOf(failure?.base) },
+  });
 }
 
-/** Collects the clauses of one UpdateItem with their names and values. A path may have two parts: `lease.id`. */
-class UpdateBuilder {
-  private readonly sets: string[] = [];
-  private readonly removes: string[] = [];
-  private readonly names: Record<string, string> = {};
-  private readonly values: Record<string, unknown> = {};
+const NO_LEASE = 'attribute_not_exists(#lease)';
+const NO_FAILURE = 'attribute_not_exists(#failure)';
+const NO_TOKEN = 'attribute_not_exists(#accessToken)';
+const LEASE_IS_MINE = '#lease.#id = :mine';
 
-  name(path: string): string {
-    return path.split('.').map(part => {
-      this.names[`#${part}`] = part;
-      return `#${part}`;
-    }).join('.');
-  }
+/** The stored token is the one that a decision was based on, or there still is none. */
+function tokenIsStill(base: Base): string {
+  return base === undefined
+    ? 'attribute_not_exists(#generation) AND attribute_not_exists(#issuedAt)'
+    : '#generation = :baseGeneration AND #issuedAt = :baseIssuedAt';
+}
 
-  set(path: string, value: unknown): void {
-    if (value !== undefined) this.sets.push(`${this.name(path)} = ${this.value(path, value)}`);
-  }
+function valuesOf(base: Base): Values {
+  return { ':baseGeneration': base?.generation, ':baseIssuedAt': base?.issuedAt };
+}
 
-  remove(path: string): void {
-    this.removes.push(this.name(path));
-  }
+type Values = Readonly<Record<string, unknown>>;
 
-  setOrRemove(path: string, value: unknown): void {
-    if (value === undefined) this.remove(path);
-    else this.set(path, value);
-  }
+interface Update {
+  /** Attributes and their new values; those without a value are left as they are. */
+  readonly set: Values;
+  readonly add?: string;
+  /** Attributes, and whether to remove them. */
+  readonly remove?: Readonly<Record<string, boolean>>;
+  readonly condition: string;
+  /** Of the condition and of `add`. */
+  readonly values: Values;
+}
 
-  increment(path: string): void {
-    this.sets.push(`${this.name(path)} = if_not_exists(${this.name(path)}, ${this.value('zero', 0)}) + ${this.value('one', 1)}`);
-  }
+/** Puts an update together. In expressions every attribute is written `#name`, so the names need no list of their own. */
+function update(table: string, tokenId: string, { set, add, remove = {}, condition, values }: Update): UpdateRequest {
+  const sets = Object.entries(set).filter(([, value]) => value !== undefined);
+  const placeholder = (path: string) => `:${path.replace('.#', '_')}`;
+  const clauses = [...sets.map(([path]) => `#${path} = ${placeholder(path)}`), ...(add === undefined ? [] : [add])].join(', ');
+  const removes = Object.keys(remove).filter(name => remove[name]).map(name => `#${name}`).join(', ');
+  const expression = [clauses && `SET ${clauses}`, removes && `REMOVE ${removes}`].filter(Boolean).join(' ');
+  return {
+    TableName: table,
+    Key: { [ATTRIBUTE.TOKEN_ID]: tokenId },
+    UpdateExpression: expression,
+    ConditionExpression: condition,
+    ExpressionAttributeNames: namesIn(`${expression} ${condition}`),
+    ExpressionAttributeValues: Object.fromEntries([
+      ...sets.map(([path, value]) => [placeholder(path), value] as const),
+      ...Object.entries(values).filter(([, value]) => value !== undefined),
+    ]),
+    ReturnValues: 'ALL_NEW',
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  };
+}
 
-  equals(path: string, value: unknown): string {
-    return `${this.name(path)} = ${this.value(`is ${path}`, value)}`;
-  }
-
-  /** The stored token is the one that a decision was based on, or there still is none. */
-  baseIs(base: Base): string {
-    if (base !== undefined) return `${this.equals(ATTRIBUTE.GENERATION, base.generation)} AND ${this.equals(ATTRIBUTE.ISSUED_AT, base.issuedAt)}`;
-    return `attribute_not_exists(${this.name(ATTRIBUTE.GENERATION)}) AND attribute_not_exists(${this.name(ATTRIBUTE.ISSUED_AT)})`;
-  }
-
-  /** The map is absent, or still the one that was seen. */
-  absentOr(path: string, seen: Readonly<Record<string, unknown>> | undefined): string {
-    const absent = `attribute_not_exists(${this.name(path)})`;
-    if (seen === undefined) return absent;
-    const same = Object.entries(seen).map(([part, value]) => this.equals(`${path}.${part}`, value)).join(' AND ');
-    return `(${absent} OR (${same}))`;
-  }
-
-  build(table: string, tokenId: string, condition: string): UpdateRequest {
-    const clauses = [this.sets.length > 0 && `SET ${this.sets.join(', ')}`, this.removes.length > 0 && `REMOVE ${this.removes.join(', ')}`];
-    return {
-      TableName: table,
-      Key: { [ATTRIBUTE.TOKEN_ID]: tokenId },
-      UpdateExpression: clauses.filter(Boolean).join(' '),
-      ConditionExpression: condition,
-      ExpressionAttributeNames: this.names,
-      ExpressionAttributeValues: this.values,
-      ReturnValues: 'ALL_NEW',
-      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-    };
-  }
-
-  private value(path: string, value: unknown): string {
-    const key = `:${path.replace(/[ .](\w)/g, (_, letter: string) => letter.toUpperCase())}`;
-    this.values[key] = value;
-    return key;
-  }
+function namesIn(expression: string): Record<string, string> {
+  return Object.fromEntries((expression.match(/#\w+/g) ?? []).map(name => [name, name.slice(1)]));
 }

@@ -35,7 +35,10 @@ export class TokenTable {
 
   async commit(commit: Commit, tell: Tell, patience: Patience): Promise<WriteReply> {
     const reply = await this.write(signal => this.store.commit(this.tokenId, commit, signal), patience);
-    if (isTokenOf(reply.item, commit) && this.memory.isNews()) tell('committed', { generation: reply.item?.base?.generation });
+    if (isTokenOf(reply.item, commit)) {
+      this.memory.isNews(); // told by this event
+      tell('committed', { generation: reply.item?.base?.generation });
+    }
     return reply;
   }
 
