@@ -137,6 +137,11 @@ project.preCompileTask.spawn(bundle);
 project.testTask.prependExec('tsc --noEmit -p test/tsconfig.json');
 project.testTask.prependSpawn(bundle);
 
+project.addTask('compile-and-package', {
+  description: 'The full build without the tests: what .ci/run does before them',
+  steps: [{ spawn: 'pre-compile' }, { spawn: 'compile' }, { spawn: 'post-compile' }, { spawn: 'package:js' }],
+});
+
 // A plain script: `npm run --silent demo -- --json` prints the JSON alone, with no task runner in between.
 project.package.setScript('demo', 'tsx demo/main.ts');
 

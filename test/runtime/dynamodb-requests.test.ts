@@ -1,4 +1,6 @@
-import { claimRequest, commitRequest, type GetRequest, readRequest, releaseRequest, type UpdateRequest } from '../../lambda-runtime/dynamodb-requests';
+import {
+  claimRequest, commitRequest, type GetRequest, readRequest, releaseRequest, type UpdateRequest,
+} from '../../lambda-runtime/dynamodb-requests';
 import type { Failure, Lease } from '../../lambda-runtime/token-item';
 import type { Claim, Commit, Release } from '../../lambda-runtime/token-store';
 
@@ -77,10 +79,10 @@ describe('claim', () => {
     expect(claimed({ base })).toEqual({
       ...UPDATE,
       UpdateExpression: 'SET #lease = :lease',
-      ConditionExpression: '#generation = :isGeneration AND #issuedAt = :isIssuedAt ' +
+      ConditionExpression: '#generation = :baseGeneration AND #issuedAt = :baseIssuedAt ' +
         'AND attribute_not_exists(#lease) AND attribute_not_exists(#failure)',
       ExpressionAttributeNames: { '#lease': 'lease', '#generation': 'generation', '#issuedAt': 'issuedAt', '#failure': 'failure' },
-      ExpressionAttributeValues: { ':lease': lease, ':isGeneration': 7, ':isIssuedAt': base.issuedAt },
+      ExpressionAttributeValues: { ':lease': lease, ':baseGeneration': 7, ':baseIssuedAt': base.issuedAt },
     });
   });
 
@@ -88,13 +90,13 @@ describe('claim', () => {
     expect(claimed({ base, ended: { id: other.id, until: other.until }, failure })).toEqual({
       ...UPDATE,
       UpdateExpression: 'SET #lease = :lease, #failure = :failure',
-      ConditionExpression: '#generation = :isGeneration AND #issuedAt = :isIssuedAt ' +
-        'AND (attribute_not_exists(#lease) OR (#lease.#id = :isLeaseId AND #lease.#until = :isLeaseUntil)) AND attribute_not_exists(#failure)',
+      ConditionExpression: '#generation = :baseGeneration AND #issuedAt = :baseIssuedAt ' +
+        'AND (attribute_not_exists(#lease) OR (#lease.#id = :endedId AND #lease.#until = :endedUntil)) AND attribute_not_exists(#failure)',
       ExpressionAttributeNames: {
         '#lease': 'lease', '#failure': 'failure', '#generation': 'generation', '#issuedAt': 'issuedAt', '#id': 'id', '#until': 'until',
       },
       ExpressionAttributeValues: {
-        ':lease': lease, ':failure': failure, ':isGeneration': 7, ':isIssuedAt': base.issuedAt, ':isLeaseId': 'other', ':isLeaseUntil': other.until,
+        ':lease': lease, ':failure': failure, ':baseGeneration': 7, ':baseIssuedAt': base.issuedAt, ':endedId': 'other', ':endedUntil': other.until,
       },
     });
   });
@@ -103,13 +105,13 @@ describe('claim', () => {
     expect(claimed({ base, endured: { at: earlier.at, count: earlier.count } })).toEqual({
       ...UPDATE,
       UpdateExpression: 'SET #lease = :lease',
-      ConditionExpression: '#generation = :isGeneration AND #issuedAt = :isIssuedAt AND attribute_not_exists(#lease) ' +
-        'AND (attribute_not_exists(#failure) OR (#failure.#at = :isFailureAt AND #failure.#count = :isFailureCount))',
+      ConditionExpression: '#generation = :baseGeneration AND #issuedAt = :baseIssuedAt AND attribute_not_exists(#lease) ' +
+        'AND (attribute_not_exists(#failure) OR (#failure.#at = :enduredAt AND #failure.#count = :enduredCount))',
       ExpressionAttributeNames: {
         '#lease': 'lease', '#generation': 'generation', '#issuedAt': 'issuedAt', '#failure': 'failure', '#at': 'at', '#count': 'count',
       },
       ExpressionAttributeValues: {
-        ':lease': lease, ':isGeneration': 7, ':isIssuedAt': base.issuedAt, ':isFailureAt': earlier.at, ':isFailureCount': 1,
+        ':lease': lease, ':baseGeneration': 7, ':baseIssuedAt': base.issuedAt, ':enduredAt': earlier.at, ':enduredCount': 1,
       },
     });
   });
@@ -122,7 +124,7 @@ describe('claim', () => {
     const { at, count } = earlier;
     const { ConditionExpression, ExpressionAttributeValues } = claimed({ base, endured: earlier });
     expect(ExpressionAttributeValues)
-      .toEqual({ ':lease': lease, ':isGeneration': 7, ':isIssuedAt': base.issuedAt, ':isFailureAt': at, ':isFailureCount': count });
+      .toEqual({ ':lease': lease, ':baseGeneration': 7, ':baseIssuedAt': base.issuedAt, ':enduredAt': at, ':enduredCount': count });
     expect(ConditionExpression).not.toMatch(/code|retryAt/);
   });
 
@@ -136,9 +138,9 @@ describe('commit', () => {
   test('under the own lease: token, generation + 1, the lease and the failure go', () => {
     expect(committed()).toEqual({
       ...UPDATE,
-      UpdateExpression: 'SET #accessToken = :accessToken, #generation = if_not_exists(#generation, :zero) + :one, #issuedAt = :issuedAt, ' +
-        '#expiresAt = :expiresAt, #refreshMs = :refreshMs, #expireAfter = :expireAfter REMOVE #failure, #lease',
-      ConditionExpression: '#lease.#id = :isLeaseId',
+      UpdateExpression: 'SET #accessToken = :accessToken, #issuedAt = :issuedAt, #expiresAt = :expiresAt, ' +
+        '#refreshMs = :refreshMs, #expireAfter = :expireAfter, #generation = if_not_exists(#generation, :zero) + :one REMOVE #failure, #lease',
+      ConditionExpression: '#lease.#id = :mine',
       ExpressionAttributeNames: {
         '#accessToken': 'accessToken',
         '#generation': 'generation',
@@ -158,7 +160,7 @@ describe('commit', () => {
         ':expiresAt': NOW + 3_600_010,
         ':refreshMs': 312,
         ':expireAfter': 1_700_608_401,
-        ':isLeaseId': 'mine',
+        ':mine': 'mine',
       },
     });
   });
@@ -166,9 +168,9 @@ describe('commit', () => {
   test('of a token without an expiry and with a rotating refresh token: no expiry and no time to live stay behind', () => {
     expect(committed({ token: { accessToken: 'token-8', issuedAt: NOW }, refreshToken: 'refresh-8', expireAfter: undefined })).toEqual({
       ...UPDATE,
-      UpdateExpression: 'SET #accessToken = :accessToken, #generation = if_not_exists(#generation, :zero) + :one, #issuedAt = :issuedAt, ' +
-        '#refreshToken = :refreshToken, #refreshMs = :refreshMs REMOVE #expiresAt, #failure, #expireAfter, #lease',
-      ConditionExpression: '#lease.#id = :isLeaseId',
+      UpdateExpression: 'SET #accessToken = :accessToken, #issuedAt = :issuedAt, #refreshToken = :refreshToken, #refreshMs = :refreshMs, ' +
+        '#generation = if_not_exists(#generation, :zero) + :one REMOVE #expiresAt, #failure, #expireAfter, #lease',
+      ConditionExpression: '#lease.#id = :mine',
       ExpressionAttributeNames: {
         '#accessToken': 'accessToken',
         '#generation': 'generation',
@@ -182,7 +184,7 @@ describe('commit', () => {
         '#id': 'id',
       },
       ExpressionAttributeValues: {
-        ':accessToken': 'token-8', ':zero': 0, ':one': 1, ':issuedAt': NOW, ':refreshToken': 'refresh-8', ':refreshMs': 312, ':isLeaseId': 'mine',
+        ':accessToken': 'token-8', ':zero': 0, ':one': 1, ':issuedAt': NOW, ':refreshToken': 'refresh-8', ':refreshMs': 312, ':mine': 'mine',
       },
     });
   });
@@ -195,9 +197,9 @@ describe('commit', () => {
     const request = committed({ onlyIf: { base } });
     expect(request).toEqual({
       ...UPDATE,
-      UpdateExpression: 'SET #accessToken = :accessToken, #generation = if_not_exists(#generation, :zero) + :one, #issuedAt = :issuedAt, ' +
-        '#expiresAt = :expiresAt, #refreshMs = :refreshMs, #expireAfter = :expireAfter REMOVE #failure',
-      ConditionExpression: '(#generation = :isGeneration AND #issuedAt = :isIssuedAt) OR attribute_not_exists(#accessToken)',
+      UpdateExpression: 'SET #accessToken = :accessToken, #issuedAt = :issuedAt, #expiresAt = :expiresAt, ' +
+        '#refreshMs = :refreshMs, #expireAfter = :expireAfter, #generation = if_not_exists(#generation, :zero) + :one REMOVE #failure',
+      ConditionExpression: '(#generation = :baseGeneration AND #issuedAt = :baseIssuedAt) OR attribute_not_exists(#accessToken)',
       ExpressionAttributeNames: {
         '#accessToken': 'accessToken',
         '#generation': 'generation',
@@ -215,8 +217,8 @@ describe('commit', () => {
         ':expiresAt': NOW + 3_600_010,
         ':refreshMs': 312,
         ':expireAfter': 1_700_608_401,
-        ':isGeneration': 7,
-        ':isIssuedAt': base.issuedAt,
+        ':baseGeneration': 7,
+        ':baseIssuedAt': base.issuedAt,
       },
     });
   });
@@ -237,11 +239,11 @@ describe('commit', () => {
 
   test('the storm guard\'s count goes into meta, beside whatever a later version keeps there', () => {
     const first = committed({ earlyRejections: { count: 1, metaExists: false } });
-    expect(first.UpdateExpression).toContain(', #meta = :meta ');
+    expect(first.UpdateExpression).toContain(', #meta = :meta, ');
     expect(first.ExpressionAttributeValues[':meta']).toEqual({ earlyRejections: 1 });
     const next = committed({ earlyRejections: { count: 2, metaExists: true } });
-    expect(next.UpdateExpression).toContain(', #meta.#earlyRejections = :metaEarlyRejections ');
-    expect(next.ExpressionAttributeValues[':metaEarlyRejections']).toBe(2);
+    expect(next.UpdateExpression).toContain(', #meta.#earlyRejections = :meta_earlyRejections, ');
+    expect(next.ExpressionAttributeValues[':meta_earlyRejections']).toBe(2);
     expect(next.ExpressionAttributeValues).not.toHaveProperty(':meta');
     expect(JSON.stringify(committed())).not.toContain('meta');
   });
@@ -259,9 +261,9 @@ describe('release', () => {
     expect(released({ lease: 'mine' })).toEqual({
       ...UPDATE,
       UpdateExpression: 'REMOVE #lease',
-      ConditionExpression: '#lease.#id = :isLeaseId',
+      ConditionExpression: '#lease.#id = :mine',
       ExpressionAttributeNames: { '#lease': 'lease', '#id': 'id' },
-      ExpressionAttributeValues: { ':isLeaseId': 'mine' },
+      ExpressionAttributeValues: { ':mine': 'mine' },
     });
   });
 
@@ -269,15 +271,15 @@ describe('release', () => {
     expect(released({ lease: 'mine', failure: { failure, base } })).toEqual({
       ...UPDATE,
       UpdateExpression: 'SET #failure = :failure REMOVE #lease',
-      ConditionExpression: '#lease.#id = :isLeaseId AND #generation = :isGeneration AND #issuedAt = :isIssuedAt',
+      ConditionExpression: '#lease.#id = :mine AND #generation = :baseGeneration AND #issuedAt = :baseIssuedAt',
       ExpressionAttributeNames: { '#lease': 'lease', '#id': 'id', '#failure': 'failure', '#generation': 'generation', '#issuedAt': 'issuedAt' },
-      ExpressionAttributeValues: { ':isLeaseId': 'mine', ':failure': failure, ':isGeneration': 7, ':isIssuedAt': base.issuedAt },
+      ExpressionAttributeValues: { ':mine': 'mine', ':failure': failure, ':baseGeneration': 7, ':baseIssuedAt': base.issuedAt },
     });
   });
 
   test('records the failure of the very first refresh only if there still is no token', () => {
     expect(released({ lease: 'mine', failure: { failure, base: undefined } }).ConditionExpression)
-      .toBe('#lease.#id = :isLeaseId AND attribute_not_exists(#generation) AND attribute_not_exists(#issuedAt)');
+      .toBe('#lease.#id = :mine AND attribute_not_exists(#generation) AND attribute_not_exists(#issuedAt)');
   });
 });
 

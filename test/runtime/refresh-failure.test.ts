@@ -82,7 +82,8 @@ describe('Retry-After', () => {
   });
 
   test.each([
-    undefined, null, 0, -1, -3600, NaN, Infinity, -Infinity, '', '  ', 'soon', 'NaN', '5 minutes', '1e3', '0x10', true, {}, [], [60], 60n, new Date(NaN),
+    undefined, null, 0, -1, -3600, NaN, Infinity, -Infinity, '', '  ', 'soon', 'NaN', '5 minutes', '1e3', '0x10',
+    true, {}, [], [60], 60n, new Date(NaN),
   ])('%p makes no sense and asks for nothing', value => expect(retryAfterOf(value)).toBe(0));
 
   test.each(['-1', '-5', '-120', '-3600', '-99999', '-1.5'])('%p, a negative number as text, asks for nothing', value => {

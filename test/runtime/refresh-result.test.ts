@@ -146,7 +146,8 @@ describe('the refresh token', () => {
 });
 
 test('I8: no refusal contains a credential, whatever else is wrong with the answer', () => {
-  const wrongs = [{ expiresIn: SENTINEL }, { expiresAt: SENTINEL }, { expiresIn: 1, expiresAt: 1 }, { refreshToken: { SENTINEL } }, { expiresIn: [SENTINEL] }];
+  const expiries = [{ expiresIn: SENTINEL }, { expiresIn: [SENTINEL] }, { expiresAt: SENTINEL }, { expiresIn: 1, expiresAt: 1 }];
+  const wrongs = [...expiries, { refreshToken: { SENTINEL } }];
   for (const wrong of wrongs) {
     const error = errorFor({ accessToken: SENTINEL, ...wrong });
     expect(`${error.message} ${String(error.stack)} ${JSON.stringify(error)}`).not.toContain(SENTINEL);

@@ -1,7 +1,7 @@
 import {
   authLimit, backOff, commitMargin, coolDown, coolDownLeft, COOL_DOWN_WORTH_WAITING_MS, DEFAULT_CALL_LIMIT_MS, expireAfter, idleLookIn,
-  LEASE_GRACE_MS, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom, rejectedEarly, type RunningRefresh, smoothRefreshMs, TABLE_CALL_LIMIT_MS,
-  timeEnoughToClaim, usableUntil, YOUNG_TOKEN_PAUSE_MS,
+  LEASE_GRACE_MS, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom, rejectedEarly,
+  type RunningRefresh, smoothRefreshMs, TABLE_CALL_LIMIT_MS, timeEnoughToClaim, usableUntil, YOUNG_TOKEN_PAUSE_MS,
 } from '../../lambda-runtime/timing';
 import type { Failure, Lease, StoredToken } from '../../lambda-runtime/token-item';
 import { DEFAULT_AUTH_LIMIT_MS } from '../../src/private/contract';

@@ -25,7 +25,7 @@ const itemWith = (stored: StoredToken | undefined, more: Partial<TokenItem> = {}
   ({ base: stored && { generation: stored.generation, issuedAt: stored.issuedAt }, token: stored, ...more });
 const lease = (more: Partial<Lease> = {}): Lease => ({ id: 'a', since: host.now(), until: host.now() + 10 * SECOND, holder: '', ...more });
 /** A reply to a request that begins now. */
-const learn = (item: TokenItem | undefined): boolean => memory.apply(item, memory.requestStarts());
+const learn = (item: TokenItem | undefined): void => memory.apply(item, memory.requestStarts());
 const commitOf = (accessToken: string, more: Partial<Commit> = {}): Commit => ({
   onlyIf: { base: undefined },
   token: { accessToken, issuedAt: host.now(), expiresAt: host.now() + HOUR },
@@ -40,8 +40,8 @@ const commitOf = (accessToken: string, more: Partial<Commit> = {}): Commit => ({
 describe('replies', () => {
   test('one is applied only if its request began after that of the last one applied', () => {
     const [early, late] = [memory.requestStarts(), memory.requestStarts()];
-    expect(memory.apply(itemWith(token('new')), late)).toBe(true);
-    expect(memory.apply(itemWith(token('old')), early)).toBe(false);
+    memory.apply(itemWith(token('new')), late);
+    memory.apply(itemWith(token('old')), early);
     expect(memory.item?.token?.accessToken).toBe('new');
   });
 
@@ -49,8 +49,8 @@ describe('replies', () => {
     const [early, late] = [memory.requestStarts(), memory.requestStarts()];
     memory.apply(itemWith(token('new'), { lease: lease({ id: 'b' }) }), late);
     host.pass(3 * SECOND);
-    expect(memory.apply(undefined, early)).toBe(false);
-    expect(memory.apply(itemWith(undefined, { lease: lease({ id: 'a' }) }), early)).toBe(false);
+    memory.apply(undefined, early);
+    memory.apply(itemWith(undefined, { lease: lease({ id: 'a' }) }), early);
     expect(memory.item?.token?.accessToken).toBe('new');
     expect(memory.leaseWatchedMs()).toBe(3 * SECOND);
   });
@@ -70,22 +70,21 @@ describe('replies', () => {
 
   test('an item that vanished is gone from memory, too', () => {
     learn(itemWith(token('old')));
-    expect(learn(undefined)).toBe(false);
+    learn(undefined);
     expect(memory.item).toBeUndefined();
   });
 
-  test('say whether a token came that was not in memory before', () => {
+  test('a token is news once, however often it is seen; the same string, issued again, is news again', () => {
     const first = itemWith(token('first'));
-    expect(learn({ lease: lease() })).toBe(false);
-    expect(learn(first)).toBe(true);
-    expect(learn({ ...first, lease: lease() })).toBe(false);
-    expect(learn(itemWith(token('second', { generation: 2 })))).toBe(true);
-  });
-
-  test('the same string, issued again, is a new token', () => {
-    learn(itemWith(token('same')));
+    learn(first);
+    expect([memory.isNews(), memory.isNews()]).toEqual([true, false]);
+    learn({ ...first, lease: lease() });
+    expect(memory.isNews()).toBe(false);
+    learn(itemWith(token('second', { generation: 2 })));
+    expect([memory.isNews(), memory.isNews()]).toEqual([true, false]);
     host.pass(60 * SECOND);
-    expect(learn(itemWith(token('same', { generation: 2 })))).toBe(true);
+    learn(itemWith(token('second', { generation: 3 })));
+    expect([memory.isNews(), memory.isNews()]).toEqual([true, false]);
   });
 });
 
@@ -310,7 +309,8 @@ describe('a token that could not be stored yet', () => {
     const commit = commitOf('new');
     memory.applyUnsaved(commit);
     expect(memory.unsaved).toBe(commit);
-    expect(memory.item).toMatchObject({ token: { ...commit.token, generation: 8 }, meta: { earlyRejections: 2 }, refreshMs: 300, refreshToken: 'r-1' });
+    expect(memory.item?.token).toEqual({ ...commit.token, generation: 8 });
+    expect(memory.item).toMatchObject({ meta: { earlyRejections: 2 }, refreshMs: 300, refreshToken: 'r-1' });
     expect(memory.item?.base).toMatchObject({ generation: 8, issuedAt: commit.token.issuedAt });
     expect(memory.item?.lease).toBeUndefined();
     expect(memory.item?.failure).toBeUndefined();
@@ -334,7 +334,12 @@ describe('a token that could not be stored yet', () => {
   test('is the same token when the table shows it later: nothing new came', () => {
     const commit = commitOf('new');
     memory.applyUnsaved(commit);
-    expect(learn(itemWith({ ...commit.token, generation: 9 }))).toBe(false);
+    expect(memory.isNews()).toBe(true);
+    host.pass(3 * SECOND);
+    learn(itemWith({ ...commit.token, generation: 9 }));
+    expect(memory.isNews()).toBe(false);
+    host.pass(2 * SECOND);
+    expect(memory.reject('new', commit.token.issuedAt)).toBe(true);
   });
 });
 

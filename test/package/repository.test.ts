@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { outputOf, REPOSITORY } from '../support/command';
+
+let files: readonly { readonly path: string; readonly text: string }[];
+
+beforeAll(async () => {
+  const listed = await outputOf('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: REPOSITORY });
+  files = listed.split('\0').filter(path => path !== '' && !/\.(png|svg)$/.test(path)).flatMap(path => {
+    try {
+      return [{ path, text: readFileSync(join(REPOSITORY, path), 'utf8') }];
+    } catch {
+      return []; // deleted, and not committed yet
+    }
+  });
+});
+
+test('no file names the host of a package registry: each comes from where npm is configured to look', () => {
+  const hosts = ['registry.' + 'npmjs', 'files.' + 'pythonhosted', 'pypi.' + 'org', 'repo.' + 'maven', 'api.' + 'nuget', 'proxy.' + 'golang', 'registry.' + 'yarnpkg'];
+  expect(files.filter(({ text }) => hosts.some(host => text.includes(host))).map(({ path }) => path)).toEqual([]);
+});
+
+test('the lock file names no address of a download', () => {
+  const lock = files.find(({ path }) => path === 'package-lock.json');
+  expect(lock?.text).toContain('"lockfileVersion"');
+  expect(lock?.text).not.toContain('"resolved"');
+});
+
+test('one file of the runtime knows the AWS SDK, and the pure core imports nothing that does I/O', () => {
+  const runtime = files.filter(({ path }) => path.startsWith('lambda-runtime/') && path.endsWith('.ts'));
+  expect(runtime.length).toBeGreaterThan(10);
+  expect(runtime.filter(({ text }) => text.includes("from '@aws-sdk")).map(({ path }) => path)).toEqual(['lambda-runtime/dynamodb-token-store.ts']);
+  for (const core of ['decide', 'timing', 'dynamodb-requests', 'token-item', 'refresh-result', 'refresh-failure']) {
+    const text = runtime.find(({ path }) => path === `lambda-runtime/${core}.ts`)?.text;
+    expect(text).toBeDefined();
+    expect(text).not.toMatch(/Date\.now|performance\.|Math\.random|setTimeout|node:|process\.|\.\/host'/);
+  }
+});

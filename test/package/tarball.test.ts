@@ -1,0 +1,73 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { outputOf, REPOSITORY, temporaryFolder } from '../support/command';
+
+/*
+ * The package as users get it: packed, installed into an empty app beside aws-cdk-lib, synthesized; and its types compiled by consumers of both module kinds.
+ */
+jest.setTimeout(300_000);
+const app = temporaryFolder('app');
+let packed: { readonly filename: string; readonly files: readonly { readonly path: string }[] };
+
+beforeAll(async () => {
+  if (!existsSync(join(REPOSITORY, 'lib', 'index.js'))) await outputOf('npx', ['projen', 'compile'], { cwd: REPOSITORY });
+  const [result] = JSON.parse(await outputOf('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', app], { cwd: REPOSITORY })) as typeof packed[];
+  if (result === undefined) throw new Error('npm packed nothing');
+  packed = result;
+  writeFileSync(join(app, 'package.json'), JSON.stringify({ name: 'empty-app', private: true }));
+  await outputOf('npm', ['install', '--offline', '--legacy-peer-deps', '--ignore-scripts', join(app, packed.filename)], { cwd: app });
+  for (const peer of ['aws-cdk-lib', 'constructs', '@types', '@aws-sdk', 'dynalite']) {
+    symlinkSync(join(REPOSITORY, 'node_modules', peer), join(app, 'node_modules', peer));
+  }
+});
+
+test('the tarball holds the library, the runtime, the layer and the testing kit, and nothing of the workshop', () => {
+  const folders = new Set(packed.files.map(file => file.path.split('/')[0]));
+  const workshop = ['src', 'lambda-runtime', 'testing-kit', 'test', 'demo', 'examples', 'scripts', 'docs', 'node_modules', '.ci', '.github', 'projenrc'];
+  expect(workshop.filter(folder => folders.has(folder))).toEqual([]);
+  const paths = packed.files.map(file => file.path);
+  for (const file of [
+    'lib/index.js', 'lib/index.d.ts', '.jsii', 'API.md', 'LICENSE', 'README.md',
+    'runtime/index.js', 'runtime/index.mjs', 'runtime/index.d.ts', 'runtime/index.d.mts',
+    'testing/index.js', 'testing/index.mjs', 'testing/index.d.ts',
+    'assets/layer/nodejs/node_modules/cdk-shared-token-table/package.json',
+    'assets/layer/nodejs/node_modules/cdk-shared-token-table/runtime/index.js',
+  ]) expect(paths).toContain(file);
+});
+
+test('an empty app that installed the tarball synthesizes a table, an attached function and its layer', async () => {
+  mkdirSync(join(app, 'handler'), { recursive: true });
+  writeFileSync(join(app, 'handler', 'index.js'), 'exports.handler = async () => undefined;\n');
+  writeFileSync(join(app, 'app.js'), `
+    const { App, Stack } = require('aws-cdk-lib');
+    const lambda = require('aws-cdk-lib/aws-lambda');
+    const { SharedTokenTable } = require('cdk-shared-token-table');
+    const app = new App({ outdir: 'cdk.out' });
+    const stack = new Stack(app, 'Stack');
+    const fn = new lambda.Function(stack, 'Fn', { runtime: lambda.Runtime.NODEJS_22_X, handler: 'index.handler', code: lambda.Code.fromAsset('handler') });
+    new SharedTokenTable(stack, 'Tokens').attachTo(fn);
+    const template = app.synth().getStackByName('Stack').template;
+    console.log(JSON.stringify(Object.values(template.Resources).map(resource => resource.Type).sort()));
+  `);
+  const types = JSON.parse(await outputOf(process.execPath, ['app.js'], { cwd: app })) as string[];
+  expect(types).toEqual(expect.arrayContaining(['AWS::DynamoDB::GlobalTable', 'AWS::Lambda::Function', 'AWS::Lambda::LayerVersion', 'AWS::IAM::Policy']));
+  const assets = readdirSync(join(app, 'cdk.out'), { recursive: true, encoding: 'utf8' });
+  expect(assets.filter(file => file.endsWith('node_modules/cdk-shared-token-table/runtime/index.js'))).toHaveLength(1);
+});
+
+test.each([['.cts', 'CommonJS'], ['.mts', 'an ES module']])('the types of all entry points compile in a %s file, %s', async extension => {
+  const file = `types${extension}`;
+  writeFileSync(join(app, file), `
+    import { SharedTokenTable } from 'cdk-shared-token-table';
+    import { SharedToken, SharedTokenError, type SharedTokenErrorCode } from 'cdk-shared-token-table/runtime';
+    import { startEmbeddedTable } from 'cdk-shared-token-table/testing';
+    export const crm = new SharedToken('crm', { refresh: async ({ signal }) => ({ accessToken: String(signal.aborted), expiresIn: 60 }) });
+    export const answer: Promise<number> = crm.use(async token => token.length);
+    export const code = (error: SharedTokenError): SharedTokenErrorCode => error.code;
+    export const parts = [SharedTokenTable.name, startEmbeddedTable.name];
+    // @ts-expect-error a token id is a string
+    export const wrong = new SharedToken(7);
+  `);
+  const tsc = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc');
+  await outputOf(process.execPath, [tsc, '--noEmit', '--strict', '--module', 'node16', '--target', 'es2022', '--skipLibCheck', '--types', 'node', file], { cwd: app });
+});
