@@ -1,4 +1,4 @@
-import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, type DynamoDBClientConfig, type DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { claimRequest, commitRequest, readRequest, releaseRequest, type UpdateRequest } from './dynamodb-requests';
@@ -88,6 +88,13 @@ function translate(error: unknown, table: string, tokenId: string): Error {
   if (error instanceof SharedTokenError) return error;
   const name = error instanceof Error ? error.name : '';
   const final = Object.hasOwn(FINAL, name) ? FINAL[name] : undefined;
-  if (final === undefined) return new TableTrouble(THROTTLED.has(name), error);
-  return new SharedTokenError(final[0], `Token "${tokenId}": the table "${table}" ${final[1]}`, { tokenId, cause: error });
+  const cause = withoutRequest(error);
+  if (final === undefined) return new TableTrouble(THROTTLED.has(name), cause);
+  return new SharedTokenError(final[0], `Token "${tokenId}": the table "${table}" ${final[1]}`, { tokenId, cause });
+}
+
+/** The SDK hangs request and response on its errors, and those hold tokens. */
+function withoutRequest(error: unknown): Error {
+  const { name, message, $metadata } = error as Partial<DynamoDBServiceException>;
+  return Object.assign(new Error(message), { name, requestId: $metadata?.requestId });
 }

@@ -8,15 +8,23 @@ import { YOUNG_TOKEN_PAUSE_MS } from './timing';
 import type { TokenKeeper } from './token-keeper';
 import type { TokenProcess } from './token-process';
 
-/** The face of one token, for the process it is given. */
+/**
+ * The face of one token, for the process it is given.
+ *
+ * Its fields are private to the language, not only to the compiler: whoever logs or inspects it sees no token.
+ */
 export class TokenClient {
-  private readonly tell: Tell;
+  readonly #process: TokenProcess;
+  readonly #options: SharedTokenOptions;
+  readonly #tell: Tell;
 
   /** @internal */
-  protected constructor(private readonly process: TokenProcess, readonly tokenId: string, private readonly options: SharedTokenOptions) {
+  protected constructor(process: TokenProcess, readonly tokenId: string, options: SharedTokenOptions) {
     checkTokenId(tokenId);
     checkTokenOptions(tokenId, options);
-    this.tell = teller(process.host, tokenId, options.onEvent);
+    this.#process = process;
+    this.#options = options;
+    this.#tell = teller(process.host, tokenId, options.onEvent);
   }
 
   /**
@@ -25,7 +33,7 @@ export class TokenClient {
    * @throws SharedTokenError by the call's deadline at the latest
    */
   async get(options: CallOptions = {}): Promise<string> {
-    return this.acquire(this.caller(options));
+    return this.#acquire(this.#caller(options));
   }
 
   /**
@@ -37,13 +45,13 @@ export class TokenClient {
    */
   async use<T>(call: (token: string) => Promise<T> | T, options: UseOptions<T> = {}): Promise<T> {
     const { isRejection = isUnauthorized } = options;
-    const caller = this.caller(options);
-    const first = await this.acquire(caller);
+    const caller = this.#caller(options);
+    const first = await this.#acquire(caller);
     const outcome = await settle(call, first);
     if (!isRejection(outcome)) return unwrap(outcome);
 
     this.reject(first);
-    const second = await this.successorOf(first, caller);
+    const second = await this.#successorOf(first, caller);
     const again = await settle(call, second);
     if (isRejection(again)) this.reject(second);
     return unwrap(again);
@@ -54,35 +62,35 @@ export class TokenClient {
    * that of one issued a moment ago (5 s; more where the API keeps refusing new tokens).
    */
   reject(token: string): void {
-    const keeper = this.keeper();
-    if (keeper.reject(token)) this.tell('rejected', { generation: keeper.generation() });
+    const keeper = this.#keeper();
+    if (keeper.reject(token)) this.#tell('rejected', { generation: keeper.generation() });
   }
 
   /** Another token; or the same one after a pause, where it is too young to be given up. */
-  private async successorOf(first: string, caller: Caller): Promise<string> {
-    const second = await this.acquire(caller);
+  async #successorOf(first: string, caller: Caller): Promise<string> {
+    const second = await this.#acquire(caller);
     if (second !== first) return second;
-    await this.process.host.sleep(YOUNG_TOKEN_PAUSE_MS, caller.signal);
-    return this.acquire(caller);
+    await this.#process.host.sleep(YOUNG_TOKEN_PAUSE_MS, caller.signal);
+    return this.#acquire(caller);
   }
 
-  private async acquire(caller: Caller): Promise<string> {
-    return (await this.keeper().get(caller)).accessToken;
+  async #acquire(caller: Caller): Promise<string> {
+    return (await this.#keeper().get(caller)).accessToken;
   }
 
-  private keeper(): TokenKeeper {
-    return this.process.keeper(tableOf(this.tokenId, this.options), this.tokenId);
+  #keeper(): TokenKeeper {
+    return this.#process.keeper(tableOf(this.tokenId, this.#options), this.tokenId);
   }
 
-  private caller(options: CallOptions): Caller {
+  #caller(options: CallOptions): Caller {
     checkCallOptions(this.tokenId, options);
     return {
-      deadline: deadlineIn(this.process.host, callLimitMs(options)),
+      deadline: deadlineIn(this.#process.host, callLimitMs(options)),
       signal: options.signal,
-      refresh: this.options.refresh,
-      authLimitMs: this.options.authLimitMs,
+      refresh: this.#options.refresh,
+      authLimitMs: this.#options.authLimitMs,
       holder: holderName(options),
-      tell: this.tell,
+      tell: this.#tell,
     };
   }
 }
