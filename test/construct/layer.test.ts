@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { App, NestedStack, Stack } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
@@ -165,9 +166,19 @@ describe('layers of the user', () => {
   });
 });
 
-test('a package without its bundle says how to get it', () => {
-  const folder = join(__dirname, 'no-such-folder');
-  expect(() => runtimeLayerFor(newFunction(newStack(), 'Fn'), folder))
-    .toThrow(`Stack0/Fn: The runtime that goes into the layer is missing from this package. Got no folder ${folder}`);
-  expect(() => runtimeLayerFor(newFunction(newStack(), 'Fn'), folder)).toThrow(/npm run bundle/);
+test.each(['no-such-folder', 'fixtures'])('a package without its bundle (%s) says how to get it', (name) => {
+  const folder = join(__dirname, name);
+  const make = () => runtimeLayerFor(newFunction(newStack(), 'Fn'), folder);
+  expect(make).toThrow(`Stack0/Fn: The runtime that goes into the layer is missing from this package. Got no file ${folder}`);
+  expect(make).toThrow(/npm run bundle/);
+});
+
+test('the asset of the layer is what Lambda lays out under /opt: the runtime as CommonJS and ES module', () => {
+  const app = new App();
+  const stack = newStack({}, app);
+  new SharedTokenTable(stack, 'Tokens').attachTo(newFunction(stack, 'Fn'));
+  const assembly = app.synth();
+  const [asset] = readdirSync(assembly.directory).filter(name => name.startsWith('asset.'));
+  const folder = join(assembly.directory, asset);
+  expect(readdirSync(join(folder, 'nodejs', 'node_modules', 'cdk-shared-token-table', 'runtime')).sort()).toEqual(['index.js', 'index.mjs']);
 });

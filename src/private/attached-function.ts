@@ -1,0 +1,151 @@
+import { Annotations, Lazy, Stack, Token } from 'aws-cdk-lib';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import { DefinedFunction } from './consumer';
+import { DEFAULT_AUTH_LIMIT_MS, DEFAULT_FUNCTION_TIMEOUT_MS, ENV, ENVIRONMENT_MAX_BYTES } from './contract';
+import { describe, Problem, SharedTokenTableError, warningId } from './errors';
+
+const ID = 'SharedTokenAttachment';
+
+const MAX_LAYERS = 5;
+
+/** Most providers answer within a second or two. A function with less time than this can hardly read, claim, ask and store within one invocation. */
+const SHORT_TIMEOUT_MS = 5_000;
+
+/** From here on another variable or two may reach Lambda's limit. */
+const ENVIRONMENT_WARNING_BYTES = 3_072;
+
+/**
+ * What this library sets on one function: one construct per function, however often it is attached.
+ *
+ * `addEnvironment` overwrites silently, in either order. So values are compared when they are set, and once more when the template is about to be written.
+ */
+export class AttachedFunction extends Construct {
+  public static of(consumer: DefinedFunction): AttachedFunction {
+    const existing = consumer.function.node.tryFindChild(ID);
+    return existing ? existing as AttachedFunction : new AttachedFunction(consumer);
+  }
+
+  private readonly owner: lambda.Function;
+  private readonly resource: lambda.CfnFunction;
+  private readonly values = new Map<string, string>();
+  private readonly layers = new Set<lambda.ILayerVersion>();
+
+  private constructor(consumer: DefinedFunction) {
+    super(consumer.function, ID);
+    this.owner = consumer.function;
+    this.resource = consumer.resource;
+    this.node.addValidation({ validate: () => this.validate() });
+    this.setVariable(ENV.FUNCTION_TIMEOUT_MS, Lazy.uncachedString({ produce: () => this.timeoutMs()?.toString() }), 'the timeout of the function');
+  }
+
+  /** Sets a variable that is not set yet, or is to the same value. */
+  public setVariable(name: string, value: string, meaning: string): void {
+    const known = this.values.get(name);
+    if (known !== undefined && this.render(known) === this.render(value)) return;
+    const present = this.variables()[name];
+    if (known !== undefined) {
+      throw new SharedTokenTableError(this.owner, {
+        what: `The variable ${name} of this function already names another table.`,
+        got: this.show(value),
+        expected: this.show(present),
+        todo: "Give the second table a variable of its own: `attachTo(fn, { tableVariable: 'ERP_TOKENS' })` and, in the function, `new SharedToken('erp', { table: process.env.ERP_TOKENS })`.",
+      });
+    }
+    if (present !== undefined && JSON.stringify(present) !== this.render(value)) {
+      throw new SharedTokenTableError(this.owner, overwritten(name, meaning, this.show(present), this.show(value)));
+    }
+    this.values.set(name, value);
+    this.owner.addEnvironment(name, value);
+  }
+
+  /** Adds a layer that was not added yet. The layers that are there cannot be looked at: CDK keeps what it renders first, so that later ones would be lost. */
+  public addLayer(layer: lambda.ILayerVersion): void {
+    if (this.layers.has(layer)) return;
+    try {
+      this.owner.addLayers(layer);
+    } catch (error) {
+      throw new SharedTokenTableError(this.owner, {
+        what: `A function has at most ${MAX_LAYERS} layers, and the runtime comes as one more.`,
+        got: `"${(error as Error).message}"`,
+        expected: `room for one, that is at most ${MAX_LAYERS - 1} others`,
+        todo: 'Remove a layer; or bundle the npm package with the function, and use `grantRefresh` or `grantRead` and `environment` instead of `attachTo`.',
+      });
+    }
+    this.layers.add(layer);
+  }
+
+  private validate(): string[] {
+    this.warnOfShortTimeout();
+    return [...this.overwrittenVariables(), ...this.oversize()];
+  }
+
+  private overwrittenVariables(): string[] {
+    const variables = this.variables();
+    return [...this.values]
+      .filter(([name, value]) => JSON.stringify(variables[name]) !== this.render(value))
+      .map(([name, value]) => describe(this.owner, overwritten(name, 'what attachTo set', this.show(variables[name]), this.show(value))));
+  }
+
+  private oversize(): string[] {
+    const bytes = Object.entries(this.variables()).reduce((sum, [name, value]) => sum + Buffer.byteLength(name, 'utf8') + literalBytes(value), 0);
+    const problem: Problem = {
+      what: "Lambda limits a function's environment variables, names and values together.",
+      got: `at least ${bytes} bytes`,
+      expected: `at most ${ENVIRONMENT_MAX_BYTES}`,
+      todo: 'Move some of it to a parameter, a secret or a file.',
+    };
+    if (bytes > ENVIRONMENT_MAX_BYTES) return [describe(this.owner, problem)];
+    if (bytes > ENVIRONMENT_WARNING_BYTES) Annotations.of(this.owner).addWarningV2(warningId('environmentSize'), describe(this.owner, problem));
+    return [];
+  }
+
+  private warnOfShortTimeout(): void {
+    const timeoutMs = this.timeoutMs();
+    if (timeoutMs === undefined || timeoutMs >= SHORT_TIMEOUT_MS) return;
+    Annotations.of(this.owner).addWarningV2(warningId('functionTimeout'), describe(this.owner, {
+      what: 'A refresh of the token may take longer than this function may run.',
+      got: `a timeout of ${timeoutMs} ms${this.resource.timeout === undefined ? " (Lambda's default)" : ''}`,
+      expected: `room for an auth request, which may take up to ${DEFAULT_AUTH_LIMIT_MS} ms and is cut short where the function has less`,
+      todo: `Set \`timeout: Duration.seconds(${(DEFAULT_AUTH_LIMIT_MS + SHORT_TIMEOUT_MS) / 1000})\`; ${SHORT_TIMEOUT_MS} ms is enough for a provider that always answers fast.`,
+    }));
+  }
+
+  /** Undefined when it is known only at deployment: the runtime then goes by the context of each invocation. */
+  private timeoutMs(): number | undefined {
+    const { timeout } = this.resource;
+    if (timeout === undefined) return DEFAULT_FUNCTION_TIMEOUT_MS;
+    return Token.isUnresolved(timeout) ? undefined : timeout * 1000;
+  }
+
+  private variables(): { readonly [name: string]: unknown } {
+    const environment = Stack.of(this).resolve(this.resource.environment) as { variables?: { [name: string]: unknown } } | undefined;
+    return environment?.variables ?? {};
+  }
+
+  private render(value: string): string | undefined {
+    return JSON.stringify(Stack.of(this).resolve(value));
+  }
+
+  private show(value: unknown): string {
+    return JSON.stringify(Stack.of(this).resolve(value)) ?? 'nothing';
+  }
+}
+
+function overwritten(name: string, meaning: string, got: string, expected: string): Problem {
+  return {
+    what: `The environment variable ${name} belongs to the shared token table (${meaning}) and is set to something else.`,
+    got,
+    expected,
+    todo: `Remove the other ${name}${name === ENV.FUNCTION_TIMEOUT_MS ? '' : ', or choose another variable for the table with `tableVariable`'}.`,
+  };
+}
+
+/** The literal part of a resolved value; what CloudFormation fills in cannot be measured. */
+function literalBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value, 'utf8');
+  const join = (value as { 'Fn::Join'?: [string, unknown[]] } | undefined)?.['Fn::Join'];
+  if (!join) return 0;
+  const [delimiter, parts] = join;
+  return parts.reduce<number>((sum, part) => sum + literalBytes(part), 0) + Buffer.byteLength(delimiter, 'utf8') * Math.max(0, parts.length - 1);
+}

@@ -1,0 +1,84 @@
+import { Annotations, CfnResource, Stack } from 'aws-cdk-lib';
+import * as cloudfront from 'aws-cdk-lib/aws-cloudfront';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { SharedTokenTableError, warningId } from './errors';
+
+/** How a function gets its code and so the runtime. */
+export type Packaging = 'node' | 'image' | 'other';
+
+/** A function that this app defines, so that all of it can be set. */
+export interface DefinedFunction {
+  readonly kind: 'defined';
+  readonly function: lambda.Function;
+  readonly resource: lambda.CfnFunction;
+  readonly packaging: Packaging;
+}
+
+/** A function defined elsewhere: its role may take statements, the rest is out of reach. */
+export interface ImportedFunction {
+  readonly kind: 'imported';
+  readonly function: lambda.IFunction;
+}
+
+/** Finds the function behind whatever stands for one, by what it can do rather than by its class: `SingletonFunction`, for one, is no `Function`. */
+export function consumerOf(consumer: lambda.IFunction): DefinedFunction | ImportedFunction {
+  refuseEdge(consumer, consumer);
+  warnOfPublishedVersion(consumer);
+  const unqualified = versionOf(consumer)?.lambda ?? consumer;
+  refuseEdge(consumer, unqualified);
+
+  const resource = unqualified.permissionsNode.defaultChild;
+  if (!isFunctionResource(resource)) return { kind: 'imported', function: unqualified };
+  // A SingletonFunction is made of a Function in the same stack; all of them share it, and what was set on it.
+  const definition = resource.node.scope as lambda.Function;
+  return { kind: 'defined', function: definition, resource, packaging: packagingOf(definition) };
+}
+
+/** The version that an alias or a version stands for. */
+function versionOf(consumer: lambda.IFunction): lambda.IVersion | undefined {
+  if ('aliasName' in consumer) return (consumer as lambda.IAlias).version;
+  return 'lambda' in consumer ? consumer as lambda.IVersion : undefined;
+}
+
+function isFunctionResource(construct: unknown): construct is lambda.CfnFunction {
+  return construct instanceof CfnResource && construct.cfnResourceType === lambda.CfnFunction.CFN_RESOURCE_TYPE_NAME;
+}
+
+function packagingOf(definition: lambda.Function): Packaging {
+  const { runtime } = definition;
+  if (runtime.name === lambda.Runtime.FROM_IMAGE.name) return 'image';
+  return runtime.family === lambda.RuntimeFamily.NODEJS || runtime.name.startsWith('nodejs') ? 'node' : 'other';
+}
+
+/** `EdgeFunction.lambda` and its aliases hand out an inner Function that looks like any other, but its role still trusts Lambda@Edge. */
+function refuseEdge(consumer: lambda.IFunction, candidate: lambda.IFunction): void {
+  if (!(candidate instanceof cloudfront.experimental.EdgeFunction) && !trustsEdge(candidate.role)) return;
+  throw new SharedTokenTableError(consumer, {
+    what: 'Lambda@Edge allows neither environment variables nor layers, so a function there cannot be attached.',
+    got: 'a Lambda@Edge function',
+    expected: 'a function that runs in a region',
+    todo: [
+      'Let an ordinary function make the call (an origin behind the distribution, say),',
+      "or install the npm package with the edge function, name the table in its code (`new SharedToken(id, { table: '<ARN>' })`) and use `grantRead`.",
+    ].join(' '),
+  });
+}
+
+function trustsEdge(role?: iam.IRole): boolean {
+  const trust = (role as iam.Role | undefined)?.assumeRolePolicy;
+  // toJSON, because resolving the document itself would freeze its statements.
+  return trust !== undefined && JSON.stringify(Stack.of(role!).resolve(trust.toJSON())).includes('edgelambda.amazonaws.com');
+}
+
+/** What a version was published with never changes. `currentVersion` is published anew whenever the function changes; `$LATEST` is the function itself. */
+function warnOfPublishedVersion(consumer: lambda.IFunction): void {
+  const version = versionOf(consumer);
+  if (!version) return;
+  const isCurrent = version === version.lambda.node.tryFindChild('CurrentVersion');
+  if (isCurrent || version.version === '$LATEST') return;
+  Annotations.of(consumer).addWarningV2(warningId('publishedVersion'), [
+    'A version that is already published keeps the environment and layers it was published with, and gets none of what is attached now.',
+    'Use `fn.currentVersion`, which is published again when its function changes, or publish a new version.',
+  ].join(' '));
+}

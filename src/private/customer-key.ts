@@ -1,0 +1,27 @@
+import { IResolvable, IResolveContext, Lazy, Token, Tokenization } from 'aws-cdk-lib';
+import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as kms from 'aws-cdk-lib/aws-kms';
+
+/** Whether TableV2 would refuse to render this encryption: it looks the region up among the replicas' keys, also when there are no replicas. */
+export function needsKnownRegion(encryption: dynamodb.TableEncryptionV2 | undefined, region: string): encryption is dynamodb.TableEncryptionV2 {
+  return encryption?.type === dynamodb.TableEncryption.CUSTOMER_MANAGED && Token.isUnresolved(region);
+}
+
+/** Puts the key on the table of a stack that knows no region. Such a table has one replica, itself: TableV2 refuses others there. */
+export function encryptWith(table: dynamodb.TableV2, key: kms.IKey): void {
+  const resource = table.node.defaultChild as dynamodb.CfnGlobalTable;
+  resource.sseSpecification = { sseEnabled: true, sseType: 'KMS' };
+  const replicas = resource.replicas;
+  resource.replicas = Lazy.uncachedAny({
+    produce: context => rendered(replicas, context).map(replica => ({ ...replica, sseSpecification: { kmsMasterKeyId: key.keyArn } })),
+  });
+  // Else `table.grantReadData` and the like would leave the key out.
+  Object.defineProperty(table, 'encryptionKey', { value: key, enumerable: true });
+}
+
+type Replicas = dynamodb.CfnGlobalTable['replicas'];
+type Replica = dynamodb.CfnGlobalTable.ReplicaSpecificationProperty;
+
+function rendered(replicas: Replicas, context: IResolveContext): Replica[] {
+  return Tokenization.isResolvable(replicas) ? (replicas as IResolvable).resolve(context) : replicas as Replica[];
+}

@@ -1,0 +1,98 @@
+import * as kms from 'aws-cdk-lib/aws-kms';
+import { ACTION, READABLE_ATTRIBUTES } from './contract';
+import { TokenIdSelection } from './token-ids';
+import { TokenAccess } from '../token-access';
+
+/** The part of a policy statement that a grant decides. */
+export interface GrantedStatement {
+  readonly actions: string[];
+  readonly resourceArn: string;
+  readonly conditions?: Conditions;
+}
+
+export interface Conditions {
+  readonly [operator: string]: { readonly [key: string]: string | string[] };
+}
+
+/** What the statements are about. */
+export interface GrantedTable {
+  readonly tableArn: string;
+  readonly encryptionKey?: kms.IKey;
+  readonly env: { readonly region: string };
+}
+
+const SELECT = 'dynamodb:Select';
+const ATTRIBUTES = 'dynamodb:Attributes';
+const LEADING_KEYS = 'dynamodb:LeadingKeys';
+
+/** Everything that the runtime needs for this access: its own calls, and the customer key behind them. */
+export function statementsFor(table: GrantedTable, access: TokenAccess, selection: TokenIdSelection): GrantedStatement[] {
+  return [...tableStatements(table, access, selection), ...keyStatements(table)];
+}
+
+/** Literals and patterns go into statements of their own, because one condition cannot compare some ids exactly and others by prefix. */
+function tableStatements(table: GrantedTable, access: TokenAccess, selection: TokenIdSelection): GrantedStatement[] {
+  const allow = access === TokenAccess.READ ? readStatement : refreshStatement;
+  if (selection.all) return [allow(table.tableArn)];
+
+  const statements: GrantedStatement[] = [];
+  if (selection.literals.length > 0) statements.push(allow(table.tableArn, { operator: 'ForAllValues:StringEquals', values: selection.literals }));
+  if (selection.patterns.length > 0) statements.push(allow(table.tableArn, { operator: 'ForAllValues:StringLike', values: selection.patterns }));
+  return statements;
+}
+
+interface LeadingKeys {
+  readonly operator: 'ForAllValues:StringEquals' | 'ForAllValues:StringLike';
+  readonly values: string[];
+}
+
+/**
+ * GetItem alone, of the readable attributes alone. Each condition closes a way to the refresh token: `Null` the request that names no attributes at all
+ * (`ForAllValues` holds for an empty set), `Select` the request that asks for every attribute.
+ */
+function readStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
+  const attributes: Conditions = { 'ForAllValues:StringEquals': { [ATTRIBUTES]: [...READABLE_ATTRIBUTES] } };
+  return {
+    actions: [ACTION.READ],
+    resourceArn,
+    conditions: merge(
+      { StringEquals: { [SELECT]: 'SPECIFIC_ATTRIBUTES' }, Null: { [ATTRIBUTES]: 'false' } },
+      attributes,
+      leadingKeyConditions(keys),
+    ),
+  };
+}
+
+/**
+ * GetItem and UpdateItem of whole items. No condition on `dynamodb:ReturnValues`: whether it covers the old item that a failed condition returns is not
+ * documented, and a condition that does could deny the claims that the protocol lives by.
+ */
+function refreshStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
+  return { actions: [ACTION.READ, ACTION.WRITE], resourceArn, ...(keys && { conditions: leadingKeyConditions(keys) }) };
+}
+
+function leadingKeyConditions(keys?: LeadingKeys): Conditions {
+  if (!keys) return {};
+  return { [keys.operator]: { [LEADING_KEYS]: keys.values }, Null: { [LEADING_KEYS]: 'false' } };
+}
+
+/**
+ * To read or write an item DynamoDB asks the key to decrypt the table's own data key, in the caller's name. It encrypts with that data key, so a writer needs
+ * no more than a reader.
+ */
+function keyStatements(table: GrantedTable): GrantedStatement[] {
+  if (!table.encryptionKey) return [];
+  return [{
+    actions: ['kms:Decrypt'],
+    resourceArn: table.encryptionKey.keyArn,
+    conditions: { StringEquals: { 'kms:ViaService': `dynamodb.${table.env.region}.amazonaws.com` } },
+  }];
+}
+
+function merge(...parts: Conditions[]): Conditions {
+  const merged: { [operator: string]: { [key: string]: string | string[] } } = {};
+  for (const part of parts) {
+    for (const [operator, keys] of Object.entries(part)) merged[operator] = { ...merged[operator], ...keys };
+  }
+  return merged;
+}
