@@ -33,7 +33,8 @@ const USE_OPTIONS: Record<keyof UseOptions<unknown>, readonly [Check, string]> =
 export function checkTokenId(tokenId: unknown): asserts tokenId is string {
   const isValid = isText(tokenId) && Buffer.byteLength(tokenId as string) <= TOKEN_ID_MAX_BYTES;
   if (isValid) return;
-  const got = typeof tokenId === 'string' ? `one of ${Buffer.byteLength(tokenId)} bytes` : String(tokenId);
+  const show = () => typeof tokenId === 'object' && tokenId !== null ? 'an object' : String(tokenId);
+  const got = typeof tokenId === 'string' ? `one of ${Buffer.byteLength(tokenId)} bytes` : show();
   throw new SharedTokenError('INVALID_TOKEN_ID', `A token id is a string of 1 to ${TOKEN_ID_MAX_BYTES} bytes, got ${got}.`);
 }
 

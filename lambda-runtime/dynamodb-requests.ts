@@ -54,12 +54,14 @@ export function claimRequest(table: string, tokenId: string, { lease, base, ende
 export function commitRequest(table: string, tokenId: string, commit: Commit): UpdateRequest {
   const { token: { accessToken, issuedAt, expiresAt }, onlyIf, refreshToken, refreshMs, failure, earlyRejections, expireAfter } = commit;
   const isLate = !('lease' in onlyIf);
+  // Late, the item may have vanished, and its map with it: an entry of a map that is not there cannot be set.
+  const early = isLate && earlyRejections?.metaExists ? undefined : earlyRejections;
   return update(table, tokenId, {
     set: {
       accessToken, issuedAt, expiresAt, refreshToken, refreshMs, failure, expireAfter,
       // One entry where the map exists, so that what another version keeps in it stays.
-      ...(earlyRejections?.metaExists ? { 'meta.#earlyRejections': earlyRejections.count } : {}),
-      ...(earlyRejections?.metaExists === false ? { meta: { earlyRejections: earlyRejections.count } } : {}),
+      ...(early?.metaExists ? { 'meta.#earlyRejections': early.count } : {}),
+      ...(early?.metaExists === false ? { meta: { earlyRejections: early.count } } : {}),
     },
     add: '#generation = if_not_exists(#generation, :zero) + :one',
     remove: {

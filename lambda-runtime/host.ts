@@ -11,6 +11,9 @@ export interface Host {
   uuid(): string;
 }
 
+/** A timer cannot hold more, and would end at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The real one. */
 export const systemHost: Host = {
   now: () => Date.now(),
@@ -22,7 +25,7 @@ export const systemHost: Host = {
       signal?.removeEventListener('abort', done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER_MS));
     signal?.addEventListener('abort', done, { once: true });
   }),
   random: () => Math.random(),
@@ -82,18 +85,25 @@ export interface Limit<T> {
 export async function withLimit<T>({ host, ms, onLate }: Limit<T>, work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof LIMIT_REACHED> {
   const limit = new AbortController();
   const timer = new AbortController();
-  let isLate = false;
-  const running = work(limit.signal);
-  // Registered before the race, so `isLate` is what the race decided; and whoever fails too late is no unhandled rejection.
-  running.then(answer => isLate && onLate?.(answer), () => undefined);
-  const sleeping = host.sleep(Math.max(0, ms), timer.signal).then((): typeof LIMIT_REACHED => {
-    isLate = true;
-    return LIMIT_REACHED;
+  return new Promise((resolve, reject) => {
+    // One place decides whether the answer or the limit came first, so that an answer goes one way and never both or neither.
+    let isOpen = true;
+    const closes = () => {
+      const first = isOpen;
+      isOpen = false;
+      timer.abort();
+      return first;
+    };
+    work(limit.signal).then(answer => {
+      if (!closes()) return onLate?.(answer);
+      resolve(answer);
+    }, error => {
+      if (closes()) reject(error as Error); // else too late: nobody waits for it
+    });
+    void host.sleep(Math.max(0, ms), timer.signal).then(() => {
+      if (!closes()) return;
+      resolve(LIMIT_REACHED);
+      limit.abort(new DOMException('The time limit was reached', 'TimeoutError'));
+    });
   });
-  try {
-    return await Promise.race([running, sleeping]);
-  } finally {
-    timer.abort();
-    limit.abort(new DOMException('The time limit was reached', 'TimeoutError'));
-  }
 }

@@ -49,11 +49,14 @@ function codeOf(fields: Readonly<Record<string, unknown>>): string {
   return 'refresh_failed';
 }
 
+/** `Date.parse` alone finds a year in many a text. */
+const A_DATE = /^([A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT|\d{4}-\d{2}-\d{2}T[\d:.]+Z)$/;
+
 /** `Retry-After` as seconds, HTTP date or `Date`; 0 where it makes no sense. */
 function parseRetryAfter(value: unknown, now: number): number {
   const text = typeof value === 'string' ? value.trim() : value;
   const seconds = typeof text === 'string' && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
   if (typeof seconds === 'number') return seconds > 0 && Number.isFinite(seconds) ? seconds * 1_000 : 0;
-  const at = seconds instanceof Date ? seconds.getTime() : typeof seconds === 'string' ? Date.parse(seconds) : NaN;
+  const at = seconds instanceof Date ? seconds.getTime() : typeof seconds === 'string' && A_DATE.test(seconds) ? Date.parse(seconds) : NaN;
   return at > now ? at - now : 0;
 }

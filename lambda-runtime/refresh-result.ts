@@ -4,6 +4,9 @@ import type { RefreshResult } from './public-types';
 /** DynamoDB's limit for an item is 400 KB; what is left over holds the other attributes. */
 const LARGEST_CREDENTIALS_BYTES = 390 * 1024;
 
+/** The last moment that a `Date` knows; also below what a number of DynamoDB's can hold. */
+const LAST_MOMENT = 8.64e15;
+
 /** A validated answer of `refresh`. */
 export interface FreshToken {
   readonly accessToken: string;
@@ -32,7 +35,7 @@ export function validateRefreshResult(tokenId: string, result: RefreshResult | u
     throw new SharedTokenError('TOKEN_TOO_LARGE', `Token "${tokenId}": ${bytes} bytes do not fit into a DynamoDB item (400 KB). ` +
       'Store a reference to it, or ask the provider for a smaller one (fewer claims or scopes).', { tokenId });
   }
-  return { accessToken, issuedAt, expiresAt: expiryOf(result, issuedAt, invalid), refreshToken: refreshToken || undefined };
+  return { accessToken, issuedAt, expiresAt: expiryOf(result, issuedAt, invalid), refreshToken: refreshToken?.trim() ? refreshToken : undefined };
 }
 
 function expiryOf({ expiresIn, expiresAt }: RefreshResult, issuedAt: number, invalid: (what: string) => Error): number | undefined {
@@ -41,12 +44,12 @@ function expiryOf({ expiresIn, expiresAt }: RefreshResult, issuedAt: number, inv
   if (hasIn && hasAt) throw invalid('returned both expiresIn and expiresAt: give one of them.');
   if (hasIn) {
     const seconds = typeof expiresIn === 'string' && expiresIn.trim() !== '' ? Number(expiresIn) : expiresIn;
-    if (typeof seconds === 'number' && seconds > 0 && Number.isFinite(seconds)) return Math.round(issuedAt + seconds * 1_000);
+    if (typeof seconds === 'number' && seconds > 0 && issuedAt + seconds * 1_000 <= LAST_MOMENT) return Math.round(issuedAt + seconds * 1_000);
     throw invalid('returned an invalid expiresIn: a number of seconds above zero is expected. Leave it out where the provider gives none.');
   }
   if (hasAt) {
     const at = expiresAt instanceof Date ? expiresAt.getTime() : expiresAt;
-    if (typeof at === 'number' && at > issuedAt && Number.isFinite(at)) return Math.round(at);
+    if (typeof at === 'number' && at > issuedAt && at <= LAST_MOMENT) return Math.round(at);
     throw invalid('returned an invalid expiresAt: a Date, or milliseconds (not seconds) since the epoch, in the future is expected.');
   }
   return undefined;

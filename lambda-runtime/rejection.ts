@@ -4,11 +4,11 @@ export type Outcome<T> = { readonly value: T } | { readonly error: unknown };
 /** The default test for "the API refused the token": status 401, on a response or on an error, as HTTP clients spell it. */
 export function isUnauthorized(outcome: Outcome<unknown>): boolean {
   const subject = 'error' in outcome ? outcome.error : outcome.value;
-  return statusOf(subject) === 401 || statusOf((subject as { readonly response?: unknown } | null | undefined)?.response) === 401;
+  return saysUnauthorized(subject) || saysUnauthorized((subject as { readonly response?: unknown } | null | undefined)?.response);
 }
 
-function statusOf(subject: unknown): unknown {
-  if (typeof subject !== 'object' || subject === null) return undefined;
+function saysUnauthorized(subject: unknown): boolean {
+  if (typeof subject !== 'object' || subject === null) return false;
   const { status, statusCode, $metadata } = subject as { status?: unknown; statusCode?: unknown; $metadata?: { httpStatusCode?: unknown } };
-  return status ?? statusCode ?? $metadata?.httpStatusCode;
+  return [status, statusCode, $metadata?.httpStatusCode].includes(401);
 }

@@ -9,8 +9,10 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
 
-/** A lease counts as over only this long after its end, for clocks that differ a little. */
-export const LEASE_GRACE_MS = 2 * SECOND;
+/** How much the clocks of two instances are taken to differ, though both go by the table's. */
+const CLOCK_TOLERANCE_MS = 2 * SECOND;
+/** A lease counts as over only this long after its end. */
+export const LEASE_GRACE_MS = CLOCK_TOLERANCE_MS;
 /** No lease is believed to last longer: the longest that a Lambda function runs. */
 const LONGEST_LEASE_MS = 15 * MINUTE;
 
@@ -44,7 +46,7 @@ const LONGEST_BACK_OFF_MS = 500;
 // --- a token's life ---------------------------------------------------------------------------------------------------------------------
 
 function lifeOf(token: StoredToken): number | undefined {
-  return token.expiresAt === undefined ? undefined : token.expiresAt - token.issuedAt;
+  return token.expiresAt === undefined ? undefined : Math.max(0, token.expiresAt - token.issuedAt);
 }
 
 /** A token counts as expired a margin before the provider says so: at most 10 % of its life. */
@@ -61,7 +63,7 @@ export function refreshAheadFrom(token: StoredToken, jitter: number): number {
 
 /** A rejection of a token younger than this is not believed; the age doubles with each generation in a row that was rejected early. */
 export function minimumAge(earlyRejections: number): number {
-  return Math.min(SHORTEST_MINIMUM_AGE_MS * 2 ** Math.min(earlyRejections, 16), LONGEST_MINIMUM_AGE_MS);
+  return Math.min(SHORTEST_MINIMUM_AGE_MS * 2 ** Math.max(0, Math.min(earlyRejections, 16)), LONGEST_MINIMUM_AGE_MS);
 }
 
 /** Was the token rejected before half its life? */
@@ -147,7 +149,7 @@ export function backOff(attempt: number, jitter: number): number {
 
 /** The pause after the `count`th failure in a row: 1, 2, 4 ... 60 s, at least what the provider asked for, at most 5 minutes. */
 export function coolDown(count: number, terminal: boolean, retryAfterMs = 0): number {
-  const scheduled = terminal ? LONGEST_COOL_DOWN_MS : Math.min(SECOND * 2 ** Math.min(count - 1, 16), LONGEST_SCHEDULED_COOL_DOWN_MS);
+  const scheduled = terminal ? LONGEST_COOL_DOWN_MS : Math.min(SECOND * 2 ** Math.max(0, Math.min(count - 1, 16)), LONGEST_SCHEDULED_COOL_DOWN_MS);
   return Math.min(Math.max(scheduled, retryAfterMs), LONGEST_COOL_DOWN_MS);
 }
 
@@ -155,5 +157,5 @@ export function coolDown(count: number, terminal: boolean, retryAfterMs = 0): nu
 export function coolDownLeft(failure: Failure | undefined, now: number): number {
   if (failure === undefined) return 0;
   const left = failure.retryAt - now;
-  return left > LONGEST_COOL_DOWN_MS ? 0 : Math.max(0, left);
+  return left > LONGEST_COOL_DOWN_MS + CLOCK_TOLERANCE_MS ? 0 : Math.max(0, left);
 }

@@ -62,9 +62,10 @@ export function parseItem(tokenId: string, attributes: Attributes | undefined): 
   const read = new AttributeReader(tokenId, attributes);
   const accessToken = read.text('accessToken');
   const generation = read.number('generation');
-  const base = accessToken === undefined && generation === undefined ? undefined : {
+  const issuedAt = read.number('issuedAt');
+  const base = accessToken === undefined && generation === undefined && issuedAt === undefined ? undefined : {
     generation: read.required('generation', generation),
-    issuedAt: read.required('issuedAt', read.number('issuedAt')),
+    issuedAt: read.required('issuedAt', issuedAt),
   };
   return {
     base,
@@ -100,7 +101,7 @@ class AttributeReader {
   }
 
   map<T>(name: string, parse: (attributes: AttributeReader) => T): T | undefined {
-    const isMap = (value: unknown): value is Attributes => typeof value === 'object' && value !== null && !Array.isArray(value);
+    const isMap = (value: unknown): value is Attributes => Object.prototype.toString.call(value) === '[object Object]';
     const value = this.typed(name, 'a map', isMap);
     return value && parse(new AttributeReader(this.tokenId, value, `${this.path}${name}.`));
   }

@@ -1,4 +1,4 @@
-import { isTooYoungToReject, type Rejection } from './decide';
+import { isRejected, isTooYoungToReject, type Rejection } from './decide';
 import type { Host } from './host';
 import { rejectedEarly } from './timing';
 import type { StoredToken, TokenItem } from './token-item';
@@ -72,7 +72,7 @@ export class TokenMemory {
   earlyRejections(): number {
     const token = this.item?.token;
     const { rejection } = this;
-    const isEarly = token !== undefined && rejection?.accessToken === token.accessToken && rejectedEarly(token, rejection.at);
+    const isEarly = token !== undefined && rejection !== undefined && isRejected(token, rejection) && rejectedEarly(token, rejection.at);
     return isEarly ? (this.item?.meta?.earlyRejections ?? 0) + 1 : 0;
   }
 

@@ -27,7 +27,7 @@ function invoked(log: RunLog, instance: number, startedAt: number, endedAt: numb
 }
 
 function verdictOn(log: RunLog, authCalls: readonly number[], killWanted = false): string[] {
-  return brokenPromises(summarizeStart(log, authCalls), summarizeRotations(log, authCalls, 2), killWanted);
+  return brokenPromises(summarizeStart(log, authCalls, 12_000), summarizeRotations(log, authCalls, 2), killWanted);
 }
 
 test('one auth call per rotation, and no failed request, is what was promised', () => {
@@ -42,6 +42,11 @@ test('the times count from the revocation, and each request that was refused onc
 
 test('a second auth call in an undisturbed rotation breaks the promise, however late it comes', () => {
   expect(verdictOn(aRotation(), [100, REVOKED_AT + 60, REVOKED_AT + 5_000])).toEqual(['Rotation 1 made 2 auth calls, not one.']);
+});
+
+test('while a large fleet starts, each token that grows old explains one more auth call, and no more than that', () => {
+  expect(verdictOn(aRotation(), [100, 8_500, REVOKED_AT + 60])).toEqual([]);
+  expect(verdictOn(aRotation(), [100, 200, 8_500, REVOKED_AT + 60])).toEqual(['The start made 3 auth calls, not one per token.']);
 });
 
 test('no auth call at all breaks it as well', () => {

@@ -12,8 +12,14 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
+/** Where a command runs. */
+export interface CommandOptions {
+  readonly cwd: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /** Runs a command to its end, whatever that is. The environment is the given one alone, and PATH. */
-export async function run(command: string, args: readonly string[], options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv }): Promise<CommandResult> {
+export async function run(command: string, args: readonly string[], options: CommandOptions): Promise<CommandResult> {
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...options.env };
   return new Promise(done => {
     execFile(command, [...args], { cwd: options.cwd, env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
@@ -24,7 +30,7 @@ export async function run(command: string, args: readonly string[], options: { r
 }
 
 /** The output of a command that must succeed. */
-export async function outputOf(command: string, args: readonly string[], options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv }): Promise<string> {
+export async function outputOf(command: string, args: readonly string[], options: CommandOptions): Promise<string> {
   const { status, stdout, stderr } = await run(command, args, options);
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}\n${stderr}`);
   return stdout;
