@@ -105,9 +105,11 @@ export function timeEnoughToClaim(timeLeftMs: number, longestTimeLeftMs: number,
   return authLimit(timeLeftMs, Infinity) >= Math.min(2 * refreshMs, 0.8 * authLimit(longestTimeLeftMs, Infinity));
 }
 
-/** The smoothed duration of a refresh. */
+/** The smoothed duration of a refresh: quick to fall, since all waiters would look too late, slow to rise, since a look too early costs one read. */
 export function smoothRefreshMs(known: number | undefined, measured: number): number {
-  return Math.round(known === undefined ? measured : known * 0.7 + measured * 0.3);
+  if (known === undefined) return Math.round(measured);
+  const weight = measured < known ? 0.7 : 0.3;
+  return Math.round(known * (1 - weight) + measured * weight);
 }
 
 // --- waiting ----------------------------------------------------------------------------------------------------------------------------

@@ -187,9 +187,10 @@ describe('time enough to claim', () => {
 });
 
 describe('the smoothed duration of a refresh', () => {
-  test('begins with the first one, and moves by 30 % of the difference', () => {
+  test('begins with the first one, rises by 30 % of the difference and falls by 70 %: looking too late costs everybody, too early one read', () => {
     expect(smoothRefreshMs(undefined, 412.6)).toBe(413);
     expect(smoothRefreshMs(1_000, 2_000)).toBe(1_300);
+    expect(smoothRefreshMs(2_000, 1_000)).toBe(1_300);
   });
 
   test('forgets a slow day, and stays between what was measured', () => {
