@@ -72,11 +72,13 @@ const project = new awscdk.AwsCdkConstructLibrary({
   },
 
   gitignore: ['/runtime/', '/testing/', '/assets/', '/demo-output/', 'cdk.out/'],
-  npmignore: [
-    '/.ci/', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/jest.config.json',
-    '/lambda-runtime/', '/projenrc/', '/scripts/', '/testing-kit/', 'cdk.out/', '!/assets/', '!/runtime/', '!/testing/',
-  ],
 });
+
+// What only this repository needs: the sources of the runtime and of the testing kit are published as bundles with types.
+for (const workshop of [
+  '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/scripts/',
+  '/testing-kit/', 'cdk.out/',
+]) project.addPackageIgnore(workshop);
 
 // --- package.json: one package, three entry points ---------------------------------------------------------------------------------------
 project.package.addField('type', 'commonjs');

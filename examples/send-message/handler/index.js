@@ -1,5 +1,5 @@
 'use strict';
-const { SharedToken } = require('cdk-shared-token-table/runtime');
+const { RefreshError, SharedToken } = require('cdk-shared-token-table/runtime');
 
 const { API_URL, AUTH_URL, CREDENTIALS_SECRET_ARN } = process.env;
 
@@ -17,7 +17,7 @@ async function refresh({ signal }) {
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId });
   if (clientSecret) body.set('client_secret', clientSecret);
   const response = await fetch(AUTH_URL, { method: 'POST', body, signal });
-  if (!response.ok) throw Object.assign(new Error(`The token endpoint answered ${response.status}`), { status: response.status });
+  if (!response.ok) throw new RefreshError(String(response.status), { retryAfter: response.headers.get('retry-after') });
   const { access_token: accessToken, expires_in: expiresIn } = await response.json();
   return { accessToken, expiresIn };
 }
