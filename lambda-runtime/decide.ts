@@ -26,7 +26,7 @@ export interface Situation {
   readonly leaseWatchedMs: number;
   /** Looks made since the wait began. */
   readonly looks: number;
-  /** How long this flight has been looking, by the own monotonic clock. */
+  /** How long this flight has been looking with no lease or cool-down to wait for, by the own monotonic clock. */
   readonly lookingMs: number;
   readonly timeLeftMs: number;
   /** The most time left that any call of this process began with. */

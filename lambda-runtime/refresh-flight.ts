@@ -41,7 +41,8 @@ export interface FlightMeans {
 export class RefreshFlight {
   private readonly callers = new Set<Caller>();
   private readonly everyoneLeft = new AbortController();
-  private readonly startedAt: number;
+  /** Since when nothing says when to expect a token: waits for a lease or a cool-down do not count. */
+  private lookingSince: number;
   private latest: Deadline;
   private holder: LeaseHolder | undefined;
   private landed = false;
@@ -52,7 +53,7 @@ export class RefreshFlight {
   private readonly landing: Promise<StoredToken>;
 
   constructor(private readonly means: FlightMeans, private lead: Caller) {
-    this.startedAt = means.host.monotonic();
+    this.lookingSince = means.host.monotonic();
     this.latest = lead.deadline;
     this.landing = this.fly().finally(() => {
       this.landed = true;
@@ -111,7 +112,11 @@ export class RefreshFlight {
   }
 
   private async act(decision: Decision): Promise<void> {
-    if (decision.action === 'wait') return this.lookAfter(decision.ms);
+    if (decision.action === 'wait') {
+      await this.lookAfter(decision.ms);
+      if (decision.reason !== 'idle') this.lookingSince = this.means.host.monotonic();
+      return;
+    }
     if (decision.action === 'read' || (decision.action === 'use' && decision.ahead === 'read')) return this.look();
     if (decision.action === 'use') this.triedAhead = true;
     return this.refresh();
@@ -165,7 +170,7 @@ export class RefreshFlight {
       fresh,
       looks,
       triedAhead,
-      lookingMs: this.means.host.monotonic() - this.startedAt,
+      lookingMs: this.means.host.monotonic() - this.lookingSince,
       timeLeftMs: this.timeLeft(),
       mayRefresh: this.lead.refresh !== undefined,
     };

@@ -78,7 +78,7 @@ describe('expiresIn', () => {
     expect(validate({ accessToken: 'a', expiresIn }).expiresAt).toBeUndefined();
   });
 
-  test.each([Number.MAX_VALUE, 1e300, 9_223_372_036_854_775_807, '9223372036854775807'])(
+  test.each([1e13, Number.MAX_VALUE, 1e300, 9_223_372_036_854_775_807, '9223372036854775807'])(
     '%p, a "never" of some providers, does not become a number that the table cannot hold', expiresIn => {
       const outcome = outcomeOf({ accessToken: 'a', expiresIn });
       expect(outcome === undefined || outcome === 'INVALID_REFRESH_RESULT' || Number.isSafeInteger(outcome)).toBe(true);

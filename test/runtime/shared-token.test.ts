@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Instance } from '../support/instance';
+import { providerWith } from '../support/per-test';
 import { Provider } from '../support/provider';
 import { RuntimeTable } from '../support/runtime-table';
 
@@ -266,6 +268,16 @@ describe('readers', () => {
   test('without a right to refresh and without a token: a typed error after two seconds of looking', async () => {
     await expect(new Instance().token(id).get()).rejects.toMatchObject({ code: 'NO_USABLE_TOKEN', tokenId: id });
     expect(new Set(table.operations())).toEqual(new Set(['GetItem']));
+  });
+
+  test('a reader that waited long for a holder which died still gives somebody the time to take over', async () => {
+    const until = Date.now() + 500;
+    await table.put({ tokenId: id, lease: { id: 'dead', since: until - 12_000, until, holder: 'dead' } });
+    const reading = new Instance().token(id).get();
+    await sleep(3_500);
+    const { options } = providerWith({ latencyMs: 50 });
+    await new Instance().token(id, options).get();
+    expect(await reading).toBe('token-1');
   });
 
   test('a reader waits for a refresh that is under way', async () => {
