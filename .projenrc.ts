@@ -145,7 +145,8 @@ project.addTask('compile-and-package', {
 });
 
 // A plain script: `npm run --silent demo -- --json` prints the JSON alone, with no task runner in between.
-project.package.setScript('demo', 'tsx demo/main.ts');
+// No wrapper process either: it would end the demo before it has cleaned up after Ctrl-C.
+project.package.setScript('demo', 'node --import tsx demo/main.ts');
 
 // A lock file that names no registry: npm takes each package from the registry it is configured for.
 project.npmrc.addConfig('omit-lockfile-registry-resolved', 'true');

@@ -1,7 +1,7 @@
 'use strict';
 const { RefreshError, SharedToken } = require('cdk-shared-token-table/runtime');
 
-const { API_URL, AUTH_URL, CREDENTIALS_SECRET_ARN } = process.env;
+const { API_URL, AUTH_LIMIT_MS = '10000', AUTH_URL, CREDENTIALS_SECRET_ARN } = process.env;
 
 /** The client's credentials: read when they are needed, never kept in the environment. Without a secret this is a public client. */
 async function readCredentials() {
@@ -22,7 +22,11 @@ async function refresh({ signal }) {
   return { accessToken, expiresIn };
 }
 
-const crm = new SharedToken('crm', { refresh, onEvent: (event) => console.log(JSON.stringify({ sharedToken: event })) });
+const crm = new SharedToken('crm', {
+  refresh,
+  authLimitMs: Number(AUTH_LIMIT_MS),
+  onEvent: (event) => console.log(JSON.stringify({ sharedToken: event })),
+});
 
 exports.handler = async (event, context) => {
   const response = await crm.use((token) => fetch(API_URL, { headers: { authorization: `Bearer ${token}` } }), { context });

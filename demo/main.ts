@@ -1,0 +1,67 @@
+import { relative } from 'node:path';
+import { parseOptions, USAGE, UsageError, type DemoOptions } from './options';
+import { paintFor, Progress } from './progress';
+import { jsonReport, tableReport } from './report';
+import { CleanUp, runDemo, type DemoResult } from './run-demo';
+import { TIMELINE_FILE } from './settings';
+
+const EXIT = { OK: 0, FAILED: 1, USAGE: 2 } as const;
+
+async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options === undefined) return EXIT.USAGE;
+  if (options.help) {
+    process.stdout.write(USAGE);
+    return EXIT.OK;
+  }
+  const progress = new Progress();
+  const cleanUp = new CleanUp();
+  for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
+    // Not `once`: a terminal and tsx both pass Ctrl-C on, and the second one must not end the process in the middle of its cleaning up.
+    process.on(signal, () => {
+      progress.end();
+      void cleanUp.run().finally(() => process.exit(status));
+    });
+  }
+  try {
+    return print(options, await runDemo(options, progress, cleanUp));
+  } finally {
+    progress.end();
+    await cleanUp.run();
+  }
+}
+
+function readOptions(args: readonly string[]): DemoOptions | undefined {
+  try {
+    return parseOptions(args);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`${error.message}\n\n${USAGE}`);
+    return undefined;
+  }
+}
+
+function print({ instances, json }: DemoOptions, result: DemoResult): number {
+  const ok = result.brokenPromises.length === 0;
+  const timeline = relative(process.cwd(), TIMELINE_FILE);
+  if (json) process.stdout.write(`${JSON.stringify(jsonReport(instances, result.rotations, timeline, ok))}\n`);
+  else process.stdout.write(textReport(result, timeline));
+  if (!ok) process.stderr.write([...result.brokenPromises, ...(result.firstError ? [`First error: ${result.firstError}`] : [])].map(line => `${line}\n`).join(''));
+  return ok ? EXIT.OK : EXIT.FAILED;
+}
+
+function textReport(result: DemoResult, timeline: string): string {
+  const paint = paintFor(process.stdout);
+  const verdict = result.brokenPromises.length === 0
+    ? paint.good('As promised: one auth call per rotation, and no request failed.')
+    : paint.bad('Not as promised:');
+  return `\n${tableReport(result.start, result.rotations, paint)}\n\nTimeline: ${timeline} (open it in a browser)\n${verdict}\n`;
+}
+
+main(process.argv.slice(2)).then(
+  (status) => { process.exitCode = status; },
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.stack ?? error.message : String(error)}\n`);
+    process.exitCode = EXIT.FAILED;
+  },
+);

@@ -1,0 +1,74 @@
+import { parseArgs } from 'node:util';
+
+/** What the user asked for. */
+export interface DemoOptions {
+  readonly instances: number;
+  readonly rotations: number;
+  readonly killHolder: boolean;
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+/** The user asked for something that does not exist. The message names the option and what is allowed. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const INSTANCES = { initial: 30, min: 1, max: 200 } as const;
+const ROTATIONS = { initial: 3, min: 1, max: 50 } as const;
+
+export const USAGE = `Usage: npm run demo -- [options]
+
+  --instances <n>     function environments, each a process of its own: ${INSTANCES.min} to ${INSTANCES.max} (default ${INSTANCES.initial})
+  --rotations <n>     how often the token is revoked: ${ROTATIONS.min} to ${ROTATIONS.max} (default ${ROTATIONS.initial})
+  --kill-holder       kill one instance in the middle of its auth call (default)
+  --no-kill-holder    kill nobody
+  --json              print the result as one JSON object, and nothing else, on the standard output
+                      (npm prints a heading of its own: use \`npm run --silent demo -- --json\`)
+  --help              show this text
+
+Exit status: 0 when all went well, 1 when it did not, 2 for options that do not exist.
+`;
+
+/** Reads the command line. @throws UsageError naming the option and what is allowed. */
+export function parseOptions(args: readonly string[]): DemoOptions {
+  const values = parseStrictly(args);
+  if (values['kill-holder'] && values['no-kill-holder']) {
+    throw new UsageError('--kill-holder and --no-kill-holder exclude each other: give one of them.');
+  }
+  return {
+    instances: wholeNumber('--instances', values.instances, INSTANCES),
+    rotations: wholeNumber('--rotations', values.rotations, ROTATIONS),
+    killHolder: !values['no-kill-holder'],
+    json: values.json ?? false,
+    help: values.help ?? false,
+  };
+}
+
+function parseStrictly(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      strict: true,
+      allowPositionals: false,
+      options: {
+        'instances': { type: 'string' },
+        'rotations': { type: 'string' },
+        'kill-holder': { type: 'boolean' },
+        'no-kill-holder': { type: 'boolean' }, // parseArgs' own `allowNegative` is younger than the oldest Node supported here
+        'json': { type: 'boolean' },
+        'help': { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    // parseArgs' messages name the option; the usage says what is allowed.
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function wholeNumber(option: string, text: string | undefined, allowed: { initial: number; min: number; max: number }): number {
+  if (text === undefined) return allowed.initial;
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (value >= allowed.min && value <= allowed.max) return value;
+  throw new UsageError(`${option} must be a whole number from ${allowed.min} to ${allowed.max}, not ${JSON.stringify(text)}.`);
+}
