@@ -2,7 +2,7 @@ import { awscdk, javascript, typescript } from 'projen';
 
 /** TypeScript that jsii does not compile: each folder is one part of the product or of its proof. */
 const SHIPPED_OUTSIDE_JSII = ['lambda-runtime', 'testing-kit'];
-const NOT_SHIPPED = ['examples', 'demo', 'scripts'];
+const NOT_SHIPPED = ['examples', 'demo', 'scripts', 'simulation', 'soak'];
 
 const project = new awscdk.AwsCdkConstructLibrary({
   name: 'cdk-shared-token-table',
@@ -77,7 +77,7 @@ const project = new awscdk.AwsCdkConstructLibrary({
 // What only this repository needs: the sources of the runtime and of the testing kit are published as bundles with types.
 for (const workshop of [
   '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/scripts/',
-  '/testing-kit/', 'cdk.out/',
+  '/simulation/', '/soak/', '/testing-kit/', 'cdk.out/',
 ]) project.addPackageIgnore(workshop);
 
 // --- package.json: one package, three entry points ---------------------------------------------------------------------------------------
@@ -147,6 +147,8 @@ project.addTask('compile-and-package', {
 // A plain script: `npm run --silent demo -- --json` prints the JSON alone, with no task runner in between.
 // No wrapper process either: it would end the demo before it has cleaned up after Ctrl-C.
 project.package.setScript('demo', 'node --import tsx demo/main.ts');
+project.package.setScript('simulate', 'node --import tsx simulation/main.ts');
+project.package.setScript('soak', 'tsx scripts/bundle.ts && node --import tsx soak/main.ts');
 
 // A lock file that names no registry: npm takes each package from the registry it is configured for.
 project.npmrc.addConfig('omit-lockfile-registry-resolved', 'true');

@@ -1,4 +1,6 @@
-import { parseArgs } from 'node:util';
+import { parseStrictly, UsageError, wholeNumber } from '../scripts/command-line';
+
+export { UsageError };
 
 /** What the user asked for. */
 export interface DemoOptions {
@@ -7,11 +9,6 @@ export interface DemoOptions {
   readonly killHolder: boolean;
   readonly json: boolean;
   readonly help: boolean;
-}
-
-/** The user asked for something that does not exist. The message names the option and what is allowed. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
 }
 
 const INSTANCES = { initial: 30, min: 1, max: 200 } as const;
@@ -32,7 +29,14 @@ Exit status: 0 when all went well, 1 when it did not, 2 for options that do not 
 
 /** Reads the command line. @throws UsageError naming the option and what is allowed. */
 export function parseOptions(args: readonly string[]): DemoOptions {
-  const values = parseStrictly(args);
+  const values = parseStrictly(args, {
+    'instances': { type: 'string' },
+    'rotations': { type: 'string' },
+    'kill-holder': { type: 'boolean' },
+    'no-kill-holder': { type: 'boolean' }, // parseArgs' own `allowNegative` is younger than the oldest Node supported here
+    'json': { type: 'boolean' },
+    'help': { type: 'boolean' },
+  });
   if (values['kill-holder'] && values['no-kill-holder']) {
     throw new UsageError('--kill-holder and --no-kill-holder exclude each other: give one of them.');
   }
@@ -43,32 +47,4 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     json: values.json ?? false,
     help: values.help ?? false,
   };
-}
-
-function parseStrictly(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      strict: true,
-      allowPositionals: false,
-      options: {
-        'instances': { type: 'string' },
-        'rotations': { type: 'string' },
-        'kill-holder': { type: 'boolean' },
-        'no-kill-holder': { type: 'boolean' }, // parseArgs' own `allowNegative` is younger than the oldest Node supported here
-        'json': { type: 'boolean' },
-        'help': { type: 'boolean' },
-      },
-    }).values;
-  } catch (error) {
-    // parseArgs' messages name the option; the usage says what is allowed.
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function wholeNumber(option: string, text: string | undefined, allowed: { initial: number; min: number; max: number }): number {
-  if (text === undefined) return allowed.initial;
-  const value = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (value >= allowed.min && value <= allowed.max) return value;
-  throw new UsageError(`${option} must be a whole number from ${allowed.min} to ${allowed.max}, not ${JSON.stringify(text)}.`);
 }
