@@ -37,6 +37,8 @@ const ASSUMED_REFRESH_MS = 300;
 export const READER_PATIENCE_MS = 2 * SECOND;
 /** One request to the table may take this long; then its outcome is unknown and it is sent again. */
 export const TABLE_CALL_LIMIT_MS = SECOND;
+/** One attempt to store what the table did not take in time: its token is in use already, and no caller waits long for that. */
+export const SAVE_LIMIT_MS = SECOND;
 /** Before the one retry with a token too young to be given up: some providers need a moment to accept their own token. */
 export const YOUNG_TOKEN_PAUSE_MS = 500;
 
@@ -45,12 +47,15 @@ const LONGEST_BACK_OFF_MS = 500;
 
 // --- a token's life ---------------------------------------------------------------------------------------------------------------------
 
-function lifeOf(token: StoredToken): number | undefined {
+/** What of a token its times depend on. */
+type Lifetime = Pick<StoredToken, 'issuedAt' | 'expiresAt'>;
+
+function lifeOf(token: Lifetime): number | undefined {
   return token.expiresAt === undefined ? undefined : Math.max(0, token.expiresAt - token.issuedAt);
 }
 
 /** A token counts as expired a margin before the provider says so: at most 10 % of its life. */
-export function usableUntil(token: StoredToken): number {
+export function usableUntil(token: Lifetime): number {
   const life = lifeOf(token);
   return token.expiresAt === undefined || life === undefined ? Infinity : token.expiresAt - Math.min(LONGEST_MARGIN_MS, life * 0.1);
 }
@@ -150,7 +155,7 @@ export function backOff(attempt: number, jitter: number): number {
 // --- cool-down --------------------------------------------------------------------------------------------------------------------------
 
 /** The pause after the `count`th failure in a row: 1, 2, 4 ... 60 s, at least what the provider asked for, at most 5 minutes. */
-export function coolDown(count: number, terminal: boolean, retryAfterMs = 0): number {
+export function coolDown(count: number, terminal = false, retryAfterMs = 0): number {
   const scheduled = terminal ? LONGEST_COOL_DOWN_MS : Math.min(SECOND * 2 ** Math.max(0, Math.min(count - 1, 16)), LONGEST_SCHEDULED_COOL_DOWN_MS);
   return Math.min(Math.max(scheduled, retryAfterMs), LONGEST_COOL_DOWN_MS);
 }

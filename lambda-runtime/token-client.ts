@@ -62,8 +62,7 @@ export class TokenClient {
    * that of one issued a moment ago (5 s; more where the API keeps refusing new tokens).
    */
   reject(token: string): void {
-    const keeper = this.#keeper();
-    if (keeper.reject(token)) this.#tell('rejected', { generation: keeper.generation() });
+    this.#keeper().reject(token, this.#tell);
   }
 
   /** Another token; or the same one after a pause, where it is too young to be given up. */
@@ -85,7 +84,7 @@ export class TokenClient {
   #caller(options: CallOptions): Caller {
     checkCallOptions(this.tokenId, options);
     return {
-      deadline: deadlineIn(this.#process.host, callLimitMs(options)),
+      timeLeft: deadlineIn(this.#process.host, callLimitMs(options)),
       signal: options.signal,
       refresh: this.#options.refresh,
       authLimitMs: this.#options.authLimitMs,

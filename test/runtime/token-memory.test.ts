@@ -1,5 +1,5 @@
 import type { Lease, StoredToken, TokenItem } from '../../lambda-runtime/token-item';
-import { TokenMemory } from '../../lambda-runtime/token-memory';
+import { type TokenMemory, tokenMemory } from '../../lambda-runtime/token-memory';
 import type { Commit } from '../../lambda-runtime/token-store';
 import { MovableHost } from '../support/instance';
 
@@ -16,7 +16,7 @@ let host: StillHost;
 let memory: TokenMemory;
 beforeEach(() => {
   host = new StillHost();
-  memory = new TokenMemory(host);
+  memory = tokenMemory(host);
 });
 
 const token = (accessToken: string, more: Partial<StoredToken> = {}): StoredToken =>
@@ -57,7 +57,7 @@ describe('replies', () => {
 
   test('in any order of arrival, the reply to the latest request stands in the end', () => {
     for (const order of permutations([1, 2, 3, 4])) {
-      const each = new TokenMemory(host);
+      const each = tokenMemory(host);
       order.forEach(() => each.requestStarts());
       for (const request of order) each.apply(itemWith(token(`token-${request}`)), request);
       expect(each.item?.token?.accessToken).toBe('token-4');
@@ -200,7 +200,7 @@ describe('a rejection', () => {
     learn(undefined);
     expect(memory.reject('stored-elsewhere', host.now())).toBe(true);
     expect(memory.rejection).toEqual({ accessToken: 'stored-elsewhere', issuedAt: host.now(), at: host.now() });
-    const fresh = new TokenMemory(host);
+    const fresh = tokenMemory(host);
     expect(fresh.reject('stored-elsewhere', 5)).toBe(true);
     expect(fresh.rejection).toEqual({ accessToken: 'stored-elsewhere', issuedAt: 5, at: 5 });
   });
