@@ -32,7 +32,7 @@ export function createDynamoDbTokenStore(table: string, host: Host, clock: Table
   const region = ARN.exec(table)?.[1];
   // A retry of the SDK's would hide that the first attempt may have been applied; the protocol sends again itself, and knows its own writes.
   const config: DynamoDBClientConfig = { maxAttempts: 1, ...(region && { region }) };
-  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config), { marshallOptions: { removeUndefinedValues: true } });
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config));
   learnTheTablesTime(client, host, clock);
 
   const read: TokenStore['read'] = async (tokenId, abortSignal) => {
@@ -43,9 +43,10 @@ export function createDynamoDbTokenStore(table: string, host: Host, clock: Table
       throw translate(error, table, tokenId);
     }
   };
-  const update = async (tokenId: string, request: UpdateRequest, abortSignal: AbortSignal): Promise<WriteReply> => {
+  type RequestOf<T> = (table: string, tokenId: string, what: T) => UpdateRequest;
+  const writeBy = <T>(requestOf: RequestOf<T>) => async (tokenId: string, what: T, abortSignal: AbortSignal): Promise<WriteReply> => {
     try {
-      const { Attributes } = await client.send(new UpdateCommand(request), { abortSignal });
+      const { Attributes } = await client.send(new UpdateCommand(requestOf(table, tokenId, what)), { abortSignal });
       return { applied: true, item: parseItem(tokenId, Attributes) };
     } catch (error) {
       if (nameOf(error) !== 'ConditionalCheckFailedException') throw translate(error, table, tokenId);
@@ -55,12 +56,7 @@ export function createDynamoDbTokenStore(table: string, host: Host, clock: Table
     }
   };
 
-  return {
-    read,
-    claim: (tokenId, claim, signal) => update(tokenId, claimRequest(table, tokenId, claim), signal),
-    commit: (tokenId, commit, signal) => update(tokenId, commitRequest(table, tokenId, commit), signal),
-    release: (tokenId, release, signal) => update(tokenId, releaseRequest(table, tokenId, release), signal),
-  };
+  return { read, claim: writeBy(claimRequest), commit: writeBy(commitRequest), release: writeBy(releaseRequest) };
 }
 
 /** Every reply of the table, refusals included, says in its `Date` header what time it is there. */
@@ -71,7 +67,7 @@ function learnTheTablesTime(client: DynamoDBDocumentClient, host: Host, clock: T
     const { headers } = result.response as { readonly headers?: Readonly<Record<string, string>> };
     if (headers?.date !== undefined) clock.learn(Date.parse(headers.date), sentAt, host.now());
     return result;
-  }, { step: 'deserialize', priority: 'low', name: 'learnTheTablesTime' });
+  }, { step: 'deserialize', priority: 'low' });
 }
 
 function nameOf(error: unknown): string {

@@ -75,14 +75,20 @@ export const LIMIT_REACHED = Symbol('limit reached');
 export interface Limit<T> {
   readonly host: Host;
   readonly ms: number;
+  /** Aborted, it is a limit that was reached. */
+  readonly signal?: AbortSignal | undefined;
   /** Given the answer that comes after the limit, if one does. */
   readonly onLate?: (answer: T) => void;
 }
 
 /** Runs `work` up to the limit, then aborts its signal and answers without waiting for it. Bounds work that ignores its signal, too. */
-export async function withLimit<T>({ host, ms, onLate }: Limit<T>, work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof LIMIT_REACHED> {
+export async function withLimit<T>(
+  { host, ms, signal, onLate }: Limit<T>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | typeof LIMIT_REACHED> {
   const limit = new AbortController();
   const timer = new AbortController();
+  const stop = signal ? AbortSignal.any([signal, timer.signal]) : timer.signal;
   return new Promise((resolve, reject) => {
     // One place decides whether the answer or the limit came first, so that an answer goes one way and never both or neither.
     let isOpen = true;
@@ -98,7 +104,7 @@ export async function withLimit<T>({ host, ms, onLate }: Limit<T>, work: (signal
     }, error => {
       if (closes()) reject(error as Error); // else too late: nobody waits for it
     });
-    void host.sleep(Math.max(0, ms), timer.signal).then(() => {
+    void host.sleep(Math.max(0, ms), stop).then(() => {
       if (!closes()) return;
       resolve(LIMIT_REACHED);
       limit.abort(new DOMException('The time limit was reached', 'TimeoutError'));

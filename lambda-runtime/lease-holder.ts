@@ -1,5 +1,5 @@
 import { SharedTokenError } from './errors';
-import { deadlineIn, type Host, LIMIT_REACHED, type TableClock, withLimit } from './host';
+import { deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { type Answer, claimOf, commitOf } from './lease-writes';
 import type { Refresh } from './public-types';
 import { failureOf, type RefreshFailure, toFailure } from './refresh-failure';
@@ -7,20 +7,11 @@ import { validateRefreshResult } from './refresh-result';
 import { authLimit, commitMargin, SAVE_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { Failure, Lease, TokenItem } from './token-item';
-import type { TokenMemory } from './token-memory';
+import type { TokenMeans } from './token-keeper';
 import { TableTrouble } from './token-store';
-import { isTokenOf, type Requester, type TokenTable } from './token-table';
+import { isTokenOf, type Requester } from './token-table';
 
-/** What belongs to one token of one table in one process. */
-export interface TokenMeans {
-  readonly tokenId: string;
-  readonly host: Host;
-  readonly clock: TableClock;
-  readonly table: TokenTable;
-  readonly memory: TokenMemory;
-}
-
-/** What one refresh needs beside that. */
+/** What one refresh needs beside what belongs to its token. */
 export interface RefreshMeans extends TokenMeans, Requester {
   readonly refresh: Refresh;
   /** The configured limit of an auth request. */

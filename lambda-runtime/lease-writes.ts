@@ -24,7 +24,7 @@ function expireAfterClaim({ until }: Lease, item: TokenItem | undefined): number
   return Math.max(item?.expireAfter ?? 0, expireAfter(until));
 }
 
-/** What the claim made of the lease's holder. */
+/** What a holder knows after its claim. */
 export interface Holding {
   readonly lease: Lease;
   /** What the claim returned: the snapshot to work from, refresh token included. */

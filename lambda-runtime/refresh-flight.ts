@@ -1,13 +1,14 @@
 import { decide, type Situation } from './decide';
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Tell } from './events';
-import { type Deadline, deadlineIn } from './host';
-import { leaseHolder, type LeaseHolder, type TokenMeans } from './lease-holder';
+import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
+import { leaseHolder, type LeaseHolder } from './lease-holder';
 import type { Refresh } from './public-types';
 import { isFinal, type RefreshFailure } from './refresh-failure';
 import { backOff, SAVE_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { StoredToken } from './token-item';
+import type { TokenMeans } from './token-keeper';
 
 /** One call that needs a token. */
 export interface Caller {
@@ -55,16 +56,11 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     callers.add(caller);
     if (caller.timeLeft() > latest()) latest = caller.timeLeft;
     if (!lead.refresh && caller.refresh) lead = caller;
-    const timer = new AbortController();
-    const patience = signal ? AbortSignal.any([signal, timer.signal]) : timer.signal;
-    const gaveUp = host.sleep(Math.max(0, caller.timeLeft()), patience).then(() => {
-      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded();
-    });
     try {
-      return await Promise.race([landing, gaveUp]);
+      const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => landing);
+      if (token !== LIMIT_REACHED) return token;
+      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded();
     } finally {
-      timer.abort();
-      gaveUp.catch(() => undefined);
       callers.delete(caller);
       if (callers.size === 0) everyoneLeft.abort();
     }
@@ -140,8 +136,8 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       return new SharedTokenError(error.code, error.message, { tokenId, retryAt, cause: error.cause });
     }
     return tokenError(tokenId, code, code === 'COOLING_DOWN'
-      ? `the last refresh failed (${memory.item?.failure?.code ?? 'unknown'}); no instance tries again before ${isoTime(retryAt)}.`
-      : 'there is no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.', { retryAt });
+      ? `the last refresh failed (${memory.item?.failure?.code}); no instance tries again before ${isoTime(retryAt)}.`
+      : 'no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.', { retryAt });
   };
 
   const deadlineExceeded = (): SharedTokenError => {
@@ -149,7 +145,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
       : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
     return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no usable token before the deadline: ${why}. ` +
-      'Raise the timeout of the function or of the call above what a refresh takes.', { cause: failure?.error });
+      'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
   };
 
   const landing = fly().finally(() => {
@@ -164,16 +160,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
 export type FlightView = Pick<Situation, 'fresh' | 'looks' | 'triedAhead' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
 
 export function situationOf({ host, clock, memory }: TokenMeans, view: FlightView): Situation {
-  return {
-    ...view,
-    now: clock.now(),
-    item: memory.item,
-    rejection: memory.rejection,
-    leaseWatchedMs: memory.leaseWatchedMs(),
-    longestTimeLeftMs: memory.longestTimeLeftMs,
-    jitter: host.random(),
-    aheadJitter: memory.aheadJitter(),
-  };
+  return { ...view, ...memory.view(), now: clock.now(), jitter: host.random() };
 }
 
 export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {

@@ -52,20 +52,18 @@ const LONGEST_BACK_OFF_MS = 500;
 /** What of a token its times depend on. */
 type Lifetime = Pick<StoredToken, 'issuedAt' | 'expiresAt'>;
 
-function lifeOf(token: Lifetime): number | undefined {
-  return token.expiresAt === undefined ? undefined : max(0, token.expiresAt - token.issuedAt);
+function lifeOf({ issuedAt, expiresAt = Infinity }: Lifetime): number {
+  return max(0, expiresAt - issuedAt);
 }
 
 /** A token counts as expired a margin before the provider says so: at most 10 % of its life. */
 export function usableUntil(token: Lifetime): number {
-  const life = lifeOf(token);
-  return token.expiresAt === undefined || life === undefined ? Infinity : token.expiresAt - min(LONGEST_MARGIN_MS, life * 0.1);
+  return (token.expiresAt ?? Infinity) - min(LONGEST_MARGIN_MS, lifeOf(token) * 0.1);
 }
 
 /** When this instance refreshes ahead: its own moment in the last 20 % of the token's life at most. `jitter` is fixed per instance and generation. */
 export function refreshAheadFrom(token: StoredToken, jitter: number): number {
-  const life = lifeOf(token);
-  return life === undefined ? Infinity : usableUntil(token) - min(LONGEST_WINDOW_MS, life * 0.2) * (1 - jitter);
+  return usableUntil(token) - min(LONGEST_WINDOW_MS, lifeOf(token) * 0.2) * (1 - jitter);
 }
 
 /** A rejection of a token younger than this is not believed; the age doubles with each generation in a row that was rejected early. */
@@ -75,7 +73,8 @@ export function minimumAge(earlyRejections: number): number {
 
 /** Was the token rejected before half its life? */
 export function rejectedEarly(token: StoredToken, rejectedAt: number): boolean {
-  return rejectedAt - token.issuedAt < (lifeOf(token) ?? ASSUMED_LIFE_MS) / 2;
+  const life = token.expiresAt === undefined ? ASSUMED_LIFE_MS : lifeOf(token);
+  return rejectedAt - token.issuedAt < life / 2;
 }
 
 /** DynamoDB's time to live, epoch seconds, far past the moment until which the item matters. */
@@ -164,7 +163,6 @@ export function coolDown(count: number, terminal = false, retryAfterMs = 0): num
 
 /** Milliseconds that a cool-down still runs; 0 when it is over. One that ends further off than the longest there is was never written by this protocol. */
 export function coolDownLeft(failure: Failure | undefined, now: number): number {
-  if (failure === undefined) return 0;
-  const left = failure.retryAt - now;
+  const left = failure ? failure.retryAt - now : 0;
   return left > LONGEST_COOL_DOWN_MS + CLOCK_TOLERANCE_MS ? 0 : max(0, left);
 }

@@ -2,12 +2,20 @@ import { decide } from './decide';
 import { SharedTokenError } from './errors';
 import type { Tell } from './events';
 import type { Host, TableClock } from './host';
-import type { TokenMeans } from './lease-holder';
 import { abortedError, type Caller, refreshFlight, type RefreshFlight, situationOf } from './refresh-flight';
 import type { StoredToken } from './token-item';
-import { tokenMemory } from './token-memory';
+import { tokenMemory, type TokenMemory } from './token-memory';
 import type { TokenStore } from './token-store';
-import { tokenTable } from './token-table';
+import { tokenTable, type TokenTable } from './token-table';
+
+/** What belongs to one token of one table in one process. */
+export interface TokenMeans {
+  readonly tokenId: string;
+  readonly host: Host;
+  readonly clock: TableClock;
+  readonly table: TokenTable;
+  readonly memory: TokenMemory;
+}
 
 /** Keeps one token of one table for one process: what is in memory is used without I/O; else all callers share one flight. */
 export interface TokenKeeper {

@@ -1,4 +1,4 @@
-import { isRejected, isTooYoungToReject, isUsable, type Rejection } from './decide';
+import { isRejected, isTooYoungToReject, isUsable, type Rejection, type Situation } from './decide';
 import type { Host } from './host';
 import { rejectedEarly } from './timing';
 import type { StoredToken, TokenItem } from './token-item';
@@ -7,7 +7,6 @@ import type { Commit } from './token-store';
 /** What this process knows about one token. */
 export interface TokenMemory {
   readonly item: TokenItem | undefined;
-  readonly rejection: Rejection | undefined;
   /** A token that the provider issued to this process and that could not be stored yet. */
   unsaved: Commit | undefined;
   /** The most time left that any call began with. */
@@ -29,10 +28,8 @@ export interface TokenMemory {
   reject(accessToken: string, now: number): boolean;
   /** The storm guard's count after a refresh of what memory holds now: one more if that was rejected before half its life, else none. */
   earlyRejections(): number;
-  /** How long the present lease was seen unchanged. */
-  leaseWatchedMs(): number;
-  /** This process' own moment within the refresh-ahead window of the present token. */
-  aheadJitter(): number;
+  /** What a decision depends on: among it how long the present lease was seen unchanged, and this process' own moment to refresh ahead. */
+  view(): Pick<Situation, 'item' | 'rejection' | 'leaseWatchedMs' | 'longestTimeLeftMs' | 'aheadJitter'>;
 }
 
 export function tokenMemory(host: Host): TokenMemory {
@@ -53,9 +50,8 @@ export function tokenMemory(host: Host): TokenMemory {
     }
   };
 
-  return {
+  const memory: TokenMemory = {
     get item() { return item; },
-    get rejection() { return rejection; },
     unsaved: undefined,
     longestTimeLeftMs: 0,
     requestStarts: () => ++requests,
@@ -71,7 +67,7 @@ export function tokenMemory(host: Host): TokenMemory {
     },
     applyUnsaved(commit) {
       const token = { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 };
-      this.unsaved = commit;
+      memory.unsaved = commit;
       take({ ...item, base: token, token, lease: undefined, failure: undefined });
     },
     usableToken: now => isUsable(item?.token, rejection, now) ? item?.token : undefined,
@@ -90,7 +86,13 @@ export function tokenMemory(host: Host): TokenMemory {
       const isEarly = token && rejection && isRejected(token, rejection) && rejectedEarly(token, rejection.at);
       return isEarly ? (item?.meta?.earlyRejections ?? 0) + 1 : 0;
     },
-    leaseWatchedMs: () => host.monotonic() - watched.since,
-    aheadJitter: () => firstSeen.aheadJitter,
+    view: () => ({
+      item,
+      rejection,
+      leaseWatchedMs: host.monotonic() - watched.since,
+      longestTimeLeftMs: memory.longestTimeLeftMs,
+      aheadJitter: firstSeen.aheadJitter,
+    }),
   };
+  return memory;
 }
