@@ -75,7 +75,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     try {
       const answer = await send();
       if (answer !== LIMIT_REACHED) return await store(answer);
-      throw tokenError(tokenId, 'REFRESH_TIMED_OUT', `refresh did not answer within ${limitMs} ms. The stored token was left as it was. ` +
+      throw tokenError(tokenId, 'REFRESH_TIMED_OUT', `refresh did not answer within ${limitMs} ms. ` +
         'Pass `signal` on to fetch, and see whether the auth endpoint can be reached.');
     } catch (error) {
       const failure = failureOf(tokenId, error, clock.now());

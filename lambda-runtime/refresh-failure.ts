@@ -41,7 +41,7 @@ export function failureOf(tokenId: string, thrown: unknown, now: number): Refres
     code,
     terminal: TERMINAL.has(code),
     retryAfterMs: parseRetryAfter(fields.retryAfter, now),
-    error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}). The stored token was left as it was; see the cause.`, { cause: thrown }),
+    error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}): see the cause.`, { cause: thrown }),
   };
 }
 

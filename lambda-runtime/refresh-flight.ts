@@ -104,8 +104,8 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   };
 
   const refresh = async (): Promise<void> => {
-    if (!lead.refresh) throw new Error('A flight without a right to refresh decided to claim');
-    holder = leaseHolder({ ...means, ...lead, refresh: lead.refresh, timeLeft });
+    // A claim is decided only where the lead has a refresh function.
+    holder = leaseHolder({ ...means, ...lead, refresh: lead.refresh as Refresh, timeLeft });
     const outcome = await holder.run();
     holder = undefined;
     fresh = true;
@@ -167,6 +167,8 @@ export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTo
   return tokenError(tokenId, 'ABORTED', 'the caller\'s signal was aborted.', { cause: reason });
 }
 
-function isoTime(at: number | undefined): string {
-  return at === undefined ? 'later' : new Date(at).toISOString();
+/** An item may name a moment that no `Date` knows; that is no reason for another error. */
+function isoTime(at = NaN): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
 }

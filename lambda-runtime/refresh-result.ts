@@ -33,7 +33,7 @@ export function validateRefreshResult(tokenId: string, result: RefreshResult | u
   const bytes = Buffer.byteLength(accessToken) + Buffer.byteLength(refreshToken ?? '');
   if (bytes > LARGEST_CREDENTIALS_BYTES) {
     throw tokenError(tokenId, 'TOKEN_TOO_LARGE', `${bytes} bytes do not fit into a DynamoDB item (400 KB). ` +
-      'Store a reference, or ask the provider for a smaller token (fewer claims or scopes).');
+      'Store a reference, or ask the provider for a smaller token.');
   }
   return { accessToken, issuedAt, expiresAt: expiryOf(result, issuedAt, invalid), refreshToken: refreshToken?.trim() ? refreshToken : undefined };
 }

@@ -95,8 +95,8 @@ export function parseItem(tokenId: string, attributes: Attributes | undefined): 
   const read = <S extends Types>(types: S, map: Attributes, path = '') => Object.fromEntries(Object.entries(types).map(([name, [type, is]]) => {
     const value = Object.hasOwn(map, name) ? map[name] : undefined;
     if (is(value)) return [name, value];
-    throw tokenError(tokenId, 'INVALID_ITEM', `the stored attribute "${path}${name}" is not ${type}, so something else wrote this item. ` +
-      'It was left as it is; delete the item to have the token fetched anew.');
+    throw tokenError(tokenId, 'INVALID_ITEM', `the stored attribute "${path}${name}" is not ${type}, so something else wrote this item: ` +
+      'delete the item to have the token fetched anew.');
   })) as Read<S>;
 
   const { accessToken, generation, issuedAt, expiresAt, lease, failure, meta, ...rest } = read(ITEM, attributes);
