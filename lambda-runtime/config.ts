@@ -1,6 +1,7 @@
 import { SharedTokenError } from './errors';
 import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
 import { DEFAULT_CALL_LIMIT_MS } from './timing';
+import { tokenError } from './token-error';
 import { ENV, TOKEN_ID_MAX_BYTES } from '../src/private/contract';
 
 /*
@@ -9,7 +10,7 @@ import { ENV, TOKEN_ID_MAX_BYTES } from '../src/private/contract';
 
 type Check = (value: unknown) => boolean;
 const isFunction: Check = value => typeof value === 'function';
-const isDuration: Check = value => typeof value === 'number' && Number.isFinite(value) && value > 0;
+const isDuration: Check = value => Number.isFinite(value) && (value as number) > 0;
 const isText: Check = value => typeof value === 'string' && value !== '';
 
 const A_FUNCTION = [isFunction, 'a function'] as const;
@@ -31,10 +32,9 @@ const USE_OPTIONS: Record<keyof UseOptions<unknown>, readonly [Check, string]> =
 
 /** @throws SharedTokenError INVALID_TOKEN_ID */
 export function checkTokenId(tokenId: unknown): asserts tokenId is string {
-  const isValid = isText(tokenId) && Buffer.byteLength(tokenId as string) <= TOKEN_ID_MAX_BYTES;
-  if (isValid) return;
-  const show = () => typeof tokenId === 'object' && tokenId !== null ? 'an object' : String(tokenId);
-  const got = typeof tokenId === 'string' ? `one of ${Buffer.byteLength(tokenId)} bytes` : show();
+  const bytes = typeof tokenId === 'string' ? Buffer.byteLength(tokenId) : undefined;
+  if (bytes && bytes <= TOKEN_ID_MAX_BYTES) return;
+  const got = bytes !== undefined ? `one of ${bytes} bytes` : typeof tokenId === 'object' && tokenId ? 'an object' : String(tokenId);
   throw new SharedTokenError('INVALID_TOKEN_ID', `A token id is a string of 1 to ${TOKEN_ID_MAX_BYTES} bytes, got ${got}.`);
 }
 
@@ -49,11 +49,11 @@ export function checkCallOptions(tokenId: string, options: CallOptions): void {
 }
 
 function checkOptions(tokenId: string, options: object, known: Readonly<Record<string, readonly [Check, string]>>): void {
-  const invalid = (what: string) => new SharedTokenError('INVALID_OPTION', `Token "${tokenId}": ${what}`, { tokenId });
+  const invalid = (what: string) => tokenError(tokenId, 'INVALID_OPTION', what);
   if (typeof options !== 'object' || options === null) throw invalid('the options are not an object.');
   for (const [name, value] of Object.entries(options)) {
     const option = Object.hasOwn(known, name) ? known[name] : undefined;
-    if (option === undefined) throw invalid(`there is no option "${name}". Known: ${Object.keys(known).join(', ')}.`);
+    if (!option) throw invalid(`there is no option "${name}". Known: ${Object.keys(known).join(', ')}.`);
     if (value !== undefined && !option[0](value)) throw invalid(`the option "${name}" must be ${option[1]}.`);
   }
 }
@@ -62,13 +62,13 @@ function checkOptions(tokenId: string, options: object, known: Readonly<Record<s
 export function tableOf(tokenId: string, options: SharedTokenOptions): string {
   const table = options.table ?? process.env[ENV.TABLE];
   if (table) return table;
-  throw new SharedTokenError('TABLE_NOT_CONFIGURED', `Token "${tokenId}": no table. Attach the function in its stack (tokens.attachTo(fn)), ` +
-    `set the variable ${ENV.TABLE}, or pass the option "table".`, { tokenId });
+  throw tokenError(tokenId, 'TABLE_NOT_CONFIGURED', 'no table. Attach the function in its stack (tokens.attachTo(fn)), ' +
+    `set the variable ${ENV.TABLE}, or pass the option "table".`);
 }
 
 /** How long one call may take: its own option, what the invocation has left, or the function's timeout; less a margin in which to answer. */
 export function callLimitMs({ timeoutMs = DEFAULT_CALL_LIMIT_MS, context }: CallOptions): number {
-  const invocation = context === undefined ? functionTimeoutMs() : context.getRemainingTimeInMillis();
+  const invocation = context ? context.getRemainingTimeInMillis() : functionTimeoutMs();
   return Math.min(timeoutMs, invocation - Math.min(500, invocation * 0.1));
 }
 

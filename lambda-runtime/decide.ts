@@ -70,7 +70,7 @@ export function decide(situation: Situation): Decision {
   const token = item?.token;
   if (isUsable(token, rejection, now)) return { action: 'use', token, ahead: refreshAhead(token, situation) };
   if (!situation.fresh) return { action: 'read' };
-  if (item?.lease !== undefined && isLeaseAlive(situation)) {
+  if (item?.lease && isLeaseAlive(situation)) {
     const { leaseWatchedMs: watchedMs, looks, jitter } = situation;
     return { action: 'wait', reason: 'lease', ms: nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs, looks }, now, jitter) };
   }
@@ -78,7 +78,7 @@ export function decide(situation: Situation): Decision {
 }
 
 function isLeaseAlive({ item, now, leaseWatchedMs }: Situation): boolean {
-  return item?.lease !== undefined && leaseEndsIn(item.lease, now, leaseWatchedMs) > 0;
+  return item?.lease ? leaseEndsIn(item.lease, now, leaseWatchedMs) > 0 : false;
 }
 
 /** Inside the window one instance refreshes, at its own moment; nobody else waits for it. */

@@ -1,6 +1,6 @@
 import type { Base } from './token-item';
 import type { Claim, Commit, Release } from './token-store';
-import { ATTRIBUTE, READABLE_ATTRIBUTES } from '../src/private/contract';
+import { READABLE_ATTRIBUTES } from '../src/private/contract';
 
 /*
  * The operations of the protocol as DynamoDB requests: pure, so that another language's runtime can be compared with them.
@@ -32,7 +32,7 @@ export function readRequest(table: string, tokenId: string): GetRequest {
   const projection = READABLE_ATTRIBUTES.map(name => `#${name}`).join(', ');
   return {
     TableName: table,
-    Key: { [ATTRIBUTE.TOKEN_ID]: tokenId },
+    Key: { tokenId },
     ConsistentRead: true,
     ProjectionExpression: projection,
     ExpressionAttributeNames: namesIn(projection),
@@ -40,8 +40,8 @@ export function readRequest(table: string, tokenId: string): GetRequest {
 }
 
 export function claimRequest(table: string, tokenId: string, { lease, base, ended, endured, failure, expireAfter }: Claim): UpdateRequest {
-  const leaseIsFree = ended === undefined ? NO_LEASE : `(${NO_LEASE} OR (#lease.#id = :endedId AND #lease.#until = :endedUntil))`;
-  const noCoolDown = endured === undefined ? NO_FAILURE : `(${NO_FAILURE} OR (#failure.#at = :enduredAt AND #failure.#count = :enduredCount))`;
+  const leaseIsFree = ended ? `(${NO_LEASE} OR (#lease.#id = :endedId AND #lease.#until = :endedUntil))` : NO_LEASE;
+  const noCoolDown = endured ? `(${NO_FAILURE} OR (#failure.#at = :enduredAt AND #failure.#count = :enduredCount))` : NO_FAILURE;
   return update(table, tokenId, {
     set: { lease, failure, expireAfter },
     condition: `${tokenIsStill(base)} AND ${leaseIsFree} AND ${noCoolDown}`,
@@ -52,34 +52,40 @@ export function claimRequest(table: string, tokenId: string, { lease, base, ende
 }
 
 export function commitRequest(table: string, tokenId: string, commit: Commit): UpdateRequest {
-  const { token: { accessToken, issuedAt, expiresAt }, onlyIf, refreshToken, refreshMs, failure, earlyRejections, expireAfter } = commit;
+  const { token: { accessToken, issuedAt, expiresAt = GONE }, refreshToken, refreshMs, failure = GONE, expireAfter = GONE } = commit;
+  const { earlyRejections, onlyIf } = commit;
   const isLate = !('lease' in onlyIf);
-  // Late, the item may have vanished, and its map with it: an entry of a map that is not there cannot be set.
-  const early = isLate && earlyRejections?.metaExists ? undefined : earlyRejections;
   return update(table, tokenId, {
     set: {
-      accessToken, issuedAt, expiresAt, refreshToken, refreshMs, failure, expireAfter,
-      // One entry where the map exists, so that what another version keeps in it stays.
-      ...(early?.metaExists ? { 'meta.#earlyRejections': early.count } : {}),
-      ...(early?.metaExists === false ? { meta: { earlyRejections: early.count } } : {}),
+      accessToken,
+      issuedAt,
+      expiresAt,
+      refreshToken,
+      refreshMs,
+      failure,
+      expireAfter,
+      ...(earlyRejections && metaWith(earlyRejections, isLate)),
+      lease: isLate ? undefined : GONE, // late, it is somebody else's by now, or nobody's: it stays
     },
-    add: '#generation = if_not_exists(#generation, :zero) + :one',
-    remove: {
-      expiresAt: expiresAt === undefined,
-      failure: failure === undefined,
-      expireAfter: expireAfter === undefined,
-      lease: !isLate, // late, it is somebody else's by now, or nobody's: it stays
-    },
-    condition: !isLate ? LEASE_IS_MINE : onlyIf.base === undefined ? NO_TOKEN : `(${tokenIsStill(onlyIf.base)}) OR ${NO_TOKEN}`,
+    add: ['#generation = if_not_exists(#generation, :zero) + :one'],
+    condition: !isLate ? LEASE_IS_MINE : onlyIf.base ? `(${tokenIsStill(onlyIf.base)}) OR ${NO_TOKEN}` : NO_TOKEN,
     values: { ':zero': 0, ':one': 1, ...(isLate ? valuesOf(onlyIf.base) : { ':mine': onlyIf.lease }) },
   });
 }
 
+/**
+ * One entry where the map exists, so that what another version keeps in it stays. Late, the item may have vanished, and its map with it: an entry of a map
+ * that is not there cannot be set.
+ */
+function metaWith({ count, metaExists }: NonNullable<Commit['earlyRejections']>, isLate: boolean): Values {
+  if (!metaExists) return { meta: { earlyRejections: count } };
+  return isLate ? {} : { 'meta.#earlyRejections': count };
+}
+
 export function releaseRequest(table: string, tokenId: string, { lease, failure }: Release): UpdateRequest {
   return update(table, tokenId, {
-    set: { failure: failure?.failure },
-    remove: { lease: true },
-    condition: failure === undefined ? LEASE_IS_MINE : `${LEASE_IS_MINE} AND ${tokenIsStill(failure.base)}`,
+    set: { failure: failure?.failure, lease: GONE },
+    condition: failure ? `${LEASE_IS_MINE} AND ${tokenIsStill(failure.base)}` : LEASE_IS_MINE,
     values: { ':mine': lease, ...valuesOf(failure?.base) },
   });
 }
@@ -91,9 +97,9 @@ const LEASE_IS_MINE = '#lease.#id = :mine';
 
 /** The stored token is the one that a decision was based on, or there still is none. */
 function tokenIsStill(base: Base): string {
-  return base === undefined
-    ? 'attribute_not_exists(#generation) AND attribute_not_exists(#issuedAt)'
-    : '#generation = :baseGeneration AND #issuedAt = :baseIssuedAt';
+  return base
+    ? '#generation = :baseGeneration AND #issuedAt = :baseIssuedAt'
+    : 'attribute_not_exists(#generation) AND attribute_not_exists(#issuedAt)';
 }
 
 function valuesOf(base: Base): Values {
@@ -102,37 +108,40 @@ function valuesOf(base: Base): Values {
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** In place of a value: the attribute is removed. */
+const GONE = null;
+
 interface Update {
-  /** Attributes and their new values; those without a value are left as they are. */
+  /** Attributes and their new values. What has none (`undefined`) is left as it is; what is `GONE` is removed. */
   readonly set: Values;
-  readonly add?: string;
-  /** Attributes, and whether to remove them. */
-  readonly remove?: Readonly<Record<string, boolean>>;
+  readonly add?: readonly string[];
   readonly condition: string;
   /** Of the condition and of `add`. */
   readonly values: Values;
 }
 
 /** Puts an update together. In expressions every attribute is written `#name`, so the names need no list of their own. */
-function update(table: string, tokenId: string, { set, add, remove = {}, condition, values }: Update): UpdateRequest {
-  const sets = Object.entries(set).filter(([, value]) => value !== undefined);
+function update(table: string, tokenId: string, { set, add = [], condition, values }: Update): UpdateRequest {
   const placeholder = (path: string) => `:${path.replace('.#', '_')}`;
-  const clauses = [...sets.map(([path]) => `#${path} = ${placeholder(path)}`), ...(add === undefined ? [] : [add])].join(', ');
-  const removes = Object.keys(remove).filter(name => remove[name]).map(name => `#${name}`).join(', ');
+  const changes = given(set);
+  const sets = changes.filter(([, value]) => value !== GONE);
+  const removes = changes.filter(([, value]) => value === GONE).map(([path]) => `#${path}`).join(', ');
+  const clauses = sets.map(([path]) => `#${path} = ${placeholder(path)}`).concat(add).join(', ');
   const expression = [clauses && `SET ${clauses}`, removes && `REMOVE ${removes}`].filter(Boolean).join(' ');
   return {
     TableName: table,
-    Key: { [ATTRIBUTE.TOKEN_ID]: tokenId },
+    Key: { tokenId },
     UpdateExpression: expression,
     ConditionExpression: condition,
     ExpressionAttributeNames: namesIn(`${expression} ${condition}`),
-    ExpressionAttributeValues: Object.fromEntries([
-      ...sets.map(([path, value]) => [placeholder(path), value] as const),
-      ...Object.entries(values).filter(([, value]) => value !== undefined),
-    ]),
+    ExpressionAttributeValues: Object.fromEntries([...sets.map(([path, value]) => [placeholder(path), value]), ...given(values)]) as Values,
     ReturnValues: 'ALL_NEW',
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   };
+}
+
+function given(values: Values): [string, unknown][] {
+  return Object.entries(values).filter(([, value]) => value !== undefined);
 }
 
 function namesIn(expression: string): Record<string, string> {

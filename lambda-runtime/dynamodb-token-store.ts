@@ -4,6 +4,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { claimRequest, commitRequest, readRequest, releaseRequest, type UpdateRequest } from './dynamodb-requests';
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Host, TableClock } from './host';
+import { tokenError } from './token-error';
 import { parseItem } from './token-item';
 import { TableTrouble, type TokenStore, type WriteReply } from './token-store';
 
@@ -18,54 +19,44 @@ const THROTTLED = new Set(['ProvisionedThroughputExceededException', 'Throttling
 
 /** Answers that no retry cures, with what to do. */
 const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> = {
-  ResourceNotFoundException: ['TABLE_NOT_FOUND', 'does not exist in this account and region. Check SHARED_TOKEN_TABLE and the region, or deploy the table.'],
-  AccessDeniedException: ['ACCESS_DENIED', 'refuses this function. Attach it (attachTo) or grant its role access to this token id, and to the table\'s key.'],
-  UnrecognizedClientException: ['ACCESS_DENIED', 'does not accept these AWS credentials.'],
-  ExpiredTokenException: ['ACCESS_DENIED', 'says that these AWS credentials have expired.'],
-  CredentialsProviderError: ['ACCESS_DENIED', 'cannot be called: no AWS credentials were found.'],
-  ValidationException: ['TABLE_REQUEST_REFUSED', 'refused a request as malformed: its key must be the string "tokenId", and the item must fit into 400 KB.'],
+  ResourceNotFoundException: ['TABLE_NOT_FOUND', 'does not exist in this account and region: deploy it, or check SHARED_TOKEN_TABLE.'],
+  AccessDeniedException: ['ACCESS_DENIED', 'refuses this function: attach it (attachTo), or grant its role this token id and the table\'s key.'],
+  UnrecognizedClientException: ['ACCESS_DENIED', 'does not accept these AWS credentials: check them.'],
+  ExpiredTokenException: ['ACCESS_DENIED', 'says that these AWS credentials have expired: renew them.'],
+  CredentialsProviderError: ['ACCESS_DENIED', 'cannot be called: provide AWS credentials, none were found.'],
+  ValidationException: ['TABLE_REQUEST_REFUSED', 'refused a request as malformed: its key must be the string "tokenId", and an item fit into 400 KB.'],
 };
 
 /** Makes the store for one table, given by name or ARN. */
 export function createDynamoDbTokenStore(table: string, host: Host, clock: TableClock): TokenStore {
   const region = ARN.exec(table)?.[1];
-  const config: DynamoDBClientConfig = {
-    // A retry of the SDK's would hide that the first attempt may have been applied; the protocol sends again itself, and knows its own writes.
-    maxAttempts: 1,
-    ...(region === undefined ? {} : { region }),
-  };
-  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config), { marshallOptions: { removeUndefinedValues: true } });
+  // A retry of the SDK's would hide that the first attempt may have been applied; the protocol sends again itself, and knows its own writes.
+  const config: DynamoDBClientConfig = { maxAttempts: 1, ...(region && { region }) };
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config));
   learnTheTablesTime(client, host, clock);
 
-  const update = async (tokenId: string, request: UpdateRequest, signal: AbortSignal): Promise<WriteReply> => {
+  const read: TokenStore['read'] = async (tokenId, abortSignal) => {
     try {
-      const reply = await client.send(new UpdateCommand(request), { abortSignal: signal });
-      return { applied: true, item: parseItem(tokenId, reply.Attributes) };
-    } catch (error) {
-      if (!isNamed(error, 'ConditionalCheckFailedException')) throw translate(error, table, tokenId);
-      return { applied: false, item: await itemOf(error, tokenId, signal) };
-    }
-  };
-  const read: TokenStore['read'] = async (tokenId, signal) => {
-    try {
-      const reply = await client.send(new GetCommand(readRequest(table, tokenId)), { abortSignal: signal });
-      return parseItem(tokenId, reply.Item);
+      const { Item } = await client.send(new GetCommand(readRequest(table, tokenId)), { abortSignal });
+      return parseItem(tokenId, Item);
     } catch (error) {
       throw translate(error, table, tokenId);
     }
   };
-  /** The item on which a condition failed. The document client leaves it as it came; an engine that gives none is asked by a consistent read. */
-  const itemOf = async (error: unknown, tokenId: string, signal: AbortSignal) => {
-    const item = (error as { readonly Item?: Parameters<typeof unmarshall>[0] }).Item;
-    return item === undefined ? read(tokenId, signal) : parseItem(tokenId, unmarshall(item));
+  type RequestOf<T> = (table: string, tokenId: string, what: T) => UpdateRequest;
+  const writeBy = <T>(requestOf: RequestOf<T>) => async (tokenId: string, what: T, abortSignal: AbortSignal): Promise<WriteReply> => {
+    try {
+      const { Attributes } = await client.send(new UpdateCommand(requestOf(table, tokenId, what)), { abortSignal });
+      return { applied: true, item: parseItem(tokenId, Attributes) };
+    } catch (error) {
+      if (nameOf(error) !== 'ConditionalCheckFailedException') throw translate(error, table, tokenId);
+      // The item on which the condition failed. The document client leaves it as it came; an engine that gives none is asked by a consistent read.
+      const { Item } = error as { readonly Item?: Parameters<typeof unmarshall>[0] };
+      return { applied: false, item: Item ? parseItem(tokenId, unmarshall(Item)) : await read(tokenId, abortSignal) };
+    }
   };
 
-  return {
-    read,
-    claim: (tokenId, claim, signal) => update(tokenId, claimRequest(table, tokenId, claim), signal),
-    commit: (tokenId, commit, signal) => update(tokenId, commitRequest(table, tokenId, commit), signal),
-    release: (tokenId, release, signal) => update(tokenId, releaseRequest(table, tokenId, release), signal),
-  };
+  return { read, claim: writeBy(claimRequest), commit: writeBy(commitRequest), release: writeBy(releaseRequest) };
 }
 
 /** Every reply of the table, refusals included, says in its `Date` header what time it is there. */
@@ -76,21 +67,20 @@ function learnTheTablesTime(client: DynamoDBDocumentClient, host: Host, clock: T
     const { headers } = result.response as { readonly headers?: Readonly<Record<string, string>> };
     if (headers?.date !== undefined) clock.learn(Date.parse(headers.date), sentAt, host.now());
     return result;
-  }, { step: 'deserialize', priority: 'low', name: 'learnTheTablesTime' });
+  }, { step: 'deserialize', priority: 'low' });
 }
 
-function isNamed(error: unknown, name: string): boolean {
-  return error instanceof Error && error.name === name;
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : '';
 }
 
 /** Tells trouble that passes from errors that somebody has to mend. */
 function translate(error: unknown, table: string, tokenId: string): Error {
   if (error instanceof SharedTokenError) return error;
-  const name = error instanceof Error ? error.name : '';
-  const final = Object.hasOwn(FINAL, name) ? FINAL[name] : undefined;
+  const name = nameOf(error);
   const cause = withoutRequest(error);
-  if (final === undefined) return new TableTrouble(THROTTLED.has(name), cause);
-  return new SharedTokenError(final[0], `Token "${tokenId}": the table "${table}" ${final[1]}`, { tokenId, cause });
+  const [code, what] = (Object.hasOwn(FINAL, name) && FINAL[name]) || [];
+  return code ? tokenError(tokenId, code, `the table "${table}" ${what}`, { cause }) : new TableTrouble(THROTTLED.has(name), cause);
 }
 
 /** The SDK hangs request and response on its errors, and those hold tokens. */

@@ -1,9 +1,13 @@
-/** Everything that is not a function of state: time, randomness, identity, sleep. Injected, so that the protocol can be run under a simulated one. */
-export interface Host {
+/** The two clocks that everything goes by. */
+export interface Clock {
   /** Wall clock, milliseconds since the epoch. May be wrong, and may jump. */
   now(): number;
   /** Monotonic clock, milliseconds since some moment. Never jumps; may stand still while the environment is frozen. */
   monotonic(): number;
+}
+
+/** Everything that is not a function of state: time, randomness, identity, sleep. Injected, so that the protocol can be run under a simulated one. */
+export interface Host extends Clock {
   /** Resolves after `ms`, or as soon as the signal is aborted. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** At least 0, below 1. */
@@ -36,38 +40,32 @@ export const systemHost: Host = {
  * The table's time: the own wall clock plus an offset learned from the `Date` header of the table's replies. So all instances agree on when a lease or a
  * cool-down ends, whatever their own clocks say.
  */
-export class TableClock {
-  private offset = 0;
-
-  constructor(private readonly host: Host) {}
-
-  now(): number {
-    return this.host.now() + this.offset;
-  }
-
+export interface TableClock extends Clock {
   /**
    * The header counts whole seconds, and was written at some moment between request and reply: that leaves an interval of offsets that are possible. The
    * present one is kept if it lies inside, else moved to the nearest end.
    */
-  learn(date: number, sentAt: number, receivedAt: number): void {
-    if (!Number.isFinite(date)) return;
-    this.offset = Math.min(Math.max(this.offset, date - receivedAt), date + 1_000 - sentAt);
-  }
+  learn(date: number, sentAt: number, receivedAt: number): void;
 }
 
-/** A moment by both clocks. It has passed when either says so: the monotonic clock may stand still in a freeze, the wall clock may jump. */
-export interface Deadline {
-  readonly wall: number;
-  readonly monotonic: number;
+export function tableClock(host: Host): TableClock {
+  let offset = 0;
+  return {
+    now: () => host.now() + offset,
+    monotonic: () => host.monotonic(),
+    learn(date, sentAt, receivedAt) {
+      if (Number.isFinite(date)) offset = Math.min(Math.max(offset, date - receivedAt), date + 1_000 - sentAt);
+    },
+  };
 }
 
-export function deadlineIn(host: Host, ms: number): Deadline {
-  return { wall: host.now() + ms, monotonic: host.monotonic() + ms };
-}
+/** Milliseconds until a moment by both clocks; zero or less when it has passed. Either may say so: one may stand still in a freeze, the other may jump. */
+export type Deadline = () => number;
 
-/** Milliseconds until a deadline; zero or less when it has passed. */
-export function timeLeft(host: Host, deadline: Deadline): number {
-  return Math.min(deadline.wall - host.now(), deadline.monotonic - host.monotonic());
+export function deadlineIn(clock: Clock, ms: number): Deadline {
+  const wall = clock.now() + ms;
+  const monotonic = clock.monotonic() + ms;
+  return () => Math.min(wall - clock.now(), monotonic - clock.monotonic());
 }
 
 /** Says that a limit was reached before the work was done. */
@@ -77,14 +75,20 @@ export const LIMIT_REACHED = Symbol('limit reached');
 export interface Limit<T> {
   readonly host: Host;
   readonly ms: number;
+  /** Aborted, it is a limit that was reached. */
+  readonly signal?: AbortSignal | undefined;
   /** Given the answer that comes after the limit, if one does. */
   readonly onLate?: (answer: T) => void;
 }
 
 /** Runs `work` up to the limit, then aborts its signal and answers without waiting for it. Bounds work that ignores its signal, too. */
-export async function withLimit<T>({ host, ms, onLate }: Limit<T>, work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof LIMIT_REACHED> {
+export async function withLimit<T>(
+  { host, ms, signal, onLate }: Limit<T>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | typeof LIMIT_REACHED> {
   const limit = new AbortController();
   const timer = new AbortController();
+  const stop = signal ? AbortSignal.any([signal, timer.signal]) : timer.signal;
   return new Promise((resolve, reject) => {
     // One place decides whether the answer or the limit came first, so that an answer goes one way and never both or neither.
     let isOpen = true;
@@ -95,12 +99,12 @@ export async function withLimit<T>({ host, ms, onLate }: Limit<T>, work: (signal
       return first;
     };
     work(limit.signal).then(answer => {
-      if (!closes()) return onLate?.(answer);
-      resolve(answer);
+      if (closes()) resolve(answer);
+      else onLate?.(answer);
     }, error => {
       if (closes()) reject(error as Error); // else too late: nobody waits for it
     });
-    void host.sleep(Math.max(0, ms), timer.signal).then(() => {
+    void host.sleep(Math.max(0, ms), stop).then(() => {
       if (!closes()) return;
       resolve(LIMIT_REACHED);
       limit.abort(new DOMException('The time limit was reached', 'TimeoutError'));

@@ -1,5 +1,6 @@
-import { SharedTokenError } from './errors';
+import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import { coolDown } from './timing';
+import { tokenError } from './token-error';
 import type { Failure } from './token-item';
 
 /** Codes after which the same request cannot succeed soon: somebody has to mend the credentials. */
@@ -14,49 +15,59 @@ export interface RefreshFailure {
   readonly error: SharedTokenError;
 }
 
+/** Answers that a second try would only repeat. */
+const REPEATABLE: readonly SharedTokenErrorCode[] = ['INVALID_REFRESH_RESULT', 'TOKEN_TOO_LARGE', 'TABLE_REQUEST_REFUSED'];
+
 /** Is it of no use to this call to try again within its deadline? */
 export function isFinal({ terminal, error }: RefreshFailure): boolean {
-  return terminal || error.code === 'INVALID_REFRESH_RESULT' || error.code === 'TOKEN_TOO_LARGE' || error.code === 'TABLE_REQUEST_REFUSED';
+  return terminal || REPEATABLE.includes(error.code);
 }
 
 /** What the table records: it counts on from the failure recorded before. */
-export function toFailure({ code, terminal, retryAfterMs }: Omit<RefreshFailure, 'error'>, previous: Failure | undefined, now: number): Failure {
+export function toFailure({ code, terminal, retryAfterMs }: FailedHow, previous: Failure | undefined, now: number): Failure {
   const count = (previous?.count ?? 0) + 1;
   return { code, count, at: now, retryAt: now + coolDown(count, terminal, retryAfterMs) };
 }
 
+/** The part of a failure that the table records. */
+type FailedHow = Pick<RefreshFailure, 'code'> & Partial<RefreshFailure>;
+
 /** Reads whatever `refresh` threw: our own errors, and the fields that OAuth and HTTP libraries put on theirs. */
 export function failureOf(tokenId: string, thrown: unknown, now: number): RefreshFailure {
   if (thrown instanceof SharedTokenError) return { code: thrown.code, terminal: false, retryAfterMs: 0, error: thrown };
-  const fields = typeof thrown === 'object' && thrown !== null ? thrown as Readonly<Record<string, unknown>> : {};
+  const fields = fieldsOf(thrown);
   const code = codeOf(fields);
   return {
     code,
     terminal: TERMINAL.has(code),
     retryAfterMs: parseRetryAfter(fields.retryAfter, now),
-    error: new SharedTokenError('REFRESH_FAILED', `Token "${tokenId}": refresh failed (${code}). The stored token was left as it was; see the cause.`,
-      { tokenId, cause: thrown }),
+    error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}): see the cause.`, { cause: thrown }),
   };
 }
 
 /** A code, never a provider's text: it is stored, and read by people. */
-function codeOf(fields: Readonly<Record<string, unknown>>): string {
-  const cause = typeof fields.cause === 'object' && fields.cause !== null ? fields.cause as { readonly code?: unknown } : {};
-  for (const candidate of [fields.error, fields.code, fields.status, cause.code, fields.name]) {
-    const text = typeof candidate === 'number' ? String(candidate) : candidate;
-    if (typeof text === 'string' && /^[\w.-]{1,64}$/.test(text)) return text;
-  }
-  return 'refresh_failed';
+function codeOf({ error, code, status, cause, name }: Fields): string {
+  const candidates = [error, code, status, fieldsOf(cause).code, name];
+  const isCode = (value: unknown) => (typeof value === 'string' || typeof value === 'number') && /^[\w.-]{1,64}$/.test(`${value}`);
+  return String(candidates.find(isCode) ?? 'refresh_failed');
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? value as Fields : {};
+}
+
+const A_NUMBER = /^\d+(\.\d+)?$/;
 /** `Date.parse` alone finds a year in many a text. */
 const A_DATE = /^([A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT|\d{4}-\d{2}-\d{2}T[\d:.]+Z)$/;
 
 /** `Retry-After` as seconds, HTTP date or `Date`; 0 where it makes no sense. */
 function parseRetryAfter(value: unknown, now: number): number {
-  const text = typeof value === 'string' ? value.trim() : value;
-  const seconds = typeof text === 'string' && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
-  if (typeof seconds === 'number') return seconds > 0 && Number.isFinite(seconds) ? seconds * 1_000 : 0;
-  const at = seconds instanceof Date ? seconds.getTime() : typeof seconds === 'string' && A_DATE.test(seconds) ? Date.parse(seconds) : NaN;
-  return at > now ? at - now : 0;
+  const text = typeof value === 'string' ? value.trim() : '';
+  const ms = typeof value === 'number' ? value * 1_000
+    : value instanceof Date ? value.getTime() - now
+      : A_NUMBER.test(text) ? Number(text) * 1_000
+        : A_DATE.test(text) ? Date.parse(text) - now : 0;
+  return ms > 0 && Number.isFinite(ms) ? ms : 0;
 }

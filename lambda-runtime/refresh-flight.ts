@@ -1,21 +1,18 @@
-import { decide, type Decision, isUsable, type Situation } from './decide';
+import { decide, type Situation } from './decide';
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Tell } from './events';
-import { type Deadline, deadlineIn, type Host, type TableClock, timeLeft } from './host';
-import { LeaseHolder } from './lease-holder';
+import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
+import { leaseHolder, type LeaseHolder } from './lease-holder';
 import type { Refresh } from './public-types';
 import { isFinal, type RefreshFailure } from './refresh-failure';
-import { backOff } from './timing';
+import { backOff, SAVE_LIMIT_MS } from './timing';
+import { tokenError } from './token-error';
 import type { StoredToken } from './token-item';
-import type { TokenMemory } from './token-memory';
-import type { Commit } from './token-store';
-import type { TokenTable } from './token-table';
-
-const SAVE_LIMIT_MS = 1_000;
+import type { TokenMeans } from './token-keeper';
 
 /** One call that needs a token. */
 export interface Caller {
-  readonly deadline: Deadline;
+  readonly timeLeft: Deadline;
   readonly signal: AbortSignal | undefined;
   readonly refresh: Refresh | undefined;
   readonly authLimitMs: number | undefined;
@@ -24,208 +21,154 @@ export interface Caller {
   readonly tell: Tell;
 }
 
-/** What a flight works with. */
-export interface FlightMeans {
-  readonly tokenId: string;
-  readonly host: Host;
-  readonly clock: TableClock;
-  readonly table: TokenTable;
-  readonly memory: TokenMemory;
-}
-
 /**
  * The one search for a token that all concurrent callers of a process share: read, decide, act, until the decision is a token or an error.
  *
  * Each caller leaves at its own deadline; the flight ends with the last of them. A request that was sent to the provider goes on all the same.
  */
-export class RefreshFlight {
-  private readonly callers = new Set<Caller>();
-  private readonly everyoneLeft = new AbortController();
-  /** Since when nothing says when to expect a token: waits for a lease or a cool-down do not count. */
-  private lookingSince: number;
-  private latest: Deadline;
-  private holder: LeaseHolder | undefined;
-  private landed = false;
-  private fresh = false;
-  private looks = 0;
-  private triedAhead = false;
-  private failure: RefreshFailure | undefined;
-  private readonly landing: Promise<StoredToken>;
-
-  constructor(private readonly means: FlightMeans, private lead: Caller) {
-    this.lookingSince = means.host.monotonic();
-    this.latest = lead.deadline;
-    this.landing = this.fly().finally(() => {
-      this.landed = true;
-    });
-    this.landing.catch(() => undefined); // the last caller may have left before
-  }
-
+export interface RefreshFlight {
   /** May another caller join? Not once it has landed, nor when a freeze has taken its time or its lease away. */
-  isOpen(): boolean {
-    return !this.landed && !this.everyoneLeft.signal.aborted && this.timeLeft() > 0 && !this.holder?.isOver();
-  }
-
+  isOpen(): boolean;
   /** The token for one caller: ends at its deadline, or when its signal is aborted. */
-  async board(caller: Caller): Promise<StoredToken> {
-    const { host } = this.means;
-    this.callers.add(caller);
-    this.latest = {
-      wall: Math.max(this.latest.wall, caller.deadline.wall),
-      monotonic: Math.max(this.latest.monotonic, caller.deadline.monotonic),
-    };
-    if (this.lead.refresh === undefined && caller.refresh !== undefined) this.lead = caller;
-    const timer = new AbortController();
-    const patience = caller.signal === undefined ? timer.signal : AbortSignal.any([caller.signal, timer.signal]);
-    const gaveUp = host.sleep(Math.max(0, timeLeft(host, caller.deadline)), patience).then(() => {
-      throw caller.signal?.aborted ? abortedError(this.means.tokenId, caller.signal) : this.deadlineExceeded();
-    });
-    try {
-      return await Promise.race([this.landing, gaveUp]);
-    } finally {
-      timer.abort();
-      gaveUp.catch(() => undefined);
-      this.callers.delete(caller);
-      if (this.callers.size === 0) this.everyoneLeft.abort();
-    }
-  }
+  board(caller: Caller): Promise<StoredToken>;
+}
 
+export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
+  const { tokenId, host, clock, table, memory } = means;
+  const callers = new Set<Caller>();
+  const everyoneLeft = new AbortController();
+  const stop = everyoneLeft.signal;
+  /** Since when nothing says when to expect a token: waits for a lease or a cool-down do not count. */
+  let lookingSince = host.monotonic();
+  let lead = first;
   /** The latest deadline of all who boarded: who leaves early by a signal does not shorten a request that was sent, or its commit. */
-  private readonly deadline = (): Deadline => this.latest;
+  let latest = first.timeLeft;
+  const timeLeft: Deadline = () => latest();
+  let holder: LeaseHolder | undefined;
+  let failure: RefreshFailure | undefined;
+  let hasLanded = false;
+  let fresh = false;
+  let looks = 0;
+  let triedAhead = false;
 
-  private timeLeft(): number {
-    return timeLeft(this.means.host, this.deadline());
-  }
+  const board = async (caller: Caller): Promise<StoredToken> => {
+    const { signal } = caller;
+    callers.add(caller);
+    if (caller.timeLeft() > latest()) latest = caller.timeLeft;
+    if (!lead.refresh && caller.refresh) lead = caller;
+    try {
+      const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => landing);
+      if (token !== LIMIT_REACHED) return token;
+      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded();
+    } finally {
+      callers.delete(caller);
+      if (callers.size === 0) everyoneLeft.abort();
+    }
+  };
 
-  private async fly(): Promise<StoredToken> {
-    if (this.means.memory.unsaved !== undefined) await this.saveUnsaved(this.means.memory.unsaved);
+  const fly = async (): Promise<StoredToken> => {
+    await saveUnsaved();
     for (;;) {
-      const decision = decide(situationOf(this.means, this.view()));
+      const decision = decide(situationOf(means, {
+        fresh, looks, triedAhead, lookingMs: host.monotonic() - lookingSince, timeLeftMs: timeLeft(), mayRefresh: lead.refresh !== undefined,
+      }));
       if (decision.action === 'use' && decision.ahead === 'no') {
-        if (this.means.memory.isNews()) this.lead.tell('adopted', { generation: decision.token.generation });
+        if (memory.isNews()) lead.tell('adopted', { generation: decision.token.generation });
         return decision.token;
       }
-      if (decision.action === 'fail') throw this.failed(decision.code, decision.retryAt);
-      this.checkTime();
-      await this.act(decision);
+      if (decision.action === 'fail') throw failed(decision.code, decision.retryAt);
+      checkTime();
+      if (decision.action === 'wait') {
+        await lookAfter(decision.ms);
+        if (decision.reason !== 'idle') lookingSince = host.monotonic();
+      } else if (decision.action === 'read' || (decision.action === 'use' && decision.ahead === 'read')) {
+        await look();
+      } else {
+        triedAhead ||= decision.action === 'use';
+        await refresh();
+      }
     }
-  }
+  };
 
-  private async act(decision: Decision): Promise<void> {
-    if (decision.action === 'wait') {
-      await this.lookAfter(decision.ms);
-      if (decision.reason !== 'idle') this.lookingSince = this.means.host.monotonic();
-      return;
-    }
-    if (decision.action === 'read' || (decision.action === 'use' && decision.ahead === 'read')) return this.look();
-    if (decision.action === 'use') this.triedAhead = true;
-    return this.refresh();
-  }
+  const look = async (): Promise<void> => {
+    looks++;
+    await table.read({ tell: lead.tell, timeLeft, stop });
+    fresh = true;
+  };
 
-  private async look(): Promise<void> {
-    this.looks++;
-    await this.means.table.read(this.lead.tell, { deadline: this.deadline, stop: this.everyoneLeft.signal });
-    this.fresh = true;
-  }
+  const lookAfter = async (ms: number): Promise<void> => {
+    lead.tell('waiting', { until: host.now() + ms, leaseId: memory.item?.lease?.id });
+    await host.sleep(Math.min(ms, timeLeft()), stop);
+    checkTime();
+    await look();
+  };
 
-  private async lookAfter(ms: number): Promise<void> {
-    const { host, memory } = this.means;
-    this.lead.tell('waiting', { until: host.now() + ms, leaseId: memory.item?.lease?.id });
-    await host.sleep(Math.min(ms, this.timeLeft()), this.everyoneLeft.signal);
-    this.checkTime();
-    await this.look();
-  }
-
-  private async refresh(): Promise<void> {
-    const { memory, clock, host } = this.means;
-    const { refresh, authLimitMs, holder, tell } = this.lead;
-    if (refresh === undefined) throw new Error('A flight without a right to refresh decided to claim');
-    this.holder = new LeaseHolder({ ...this.means, refresh, authLimitMs, holder, tell, deadline: this.deadline });
-    const outcome = await this.holder.run();
-    this.holder = undefined;
-    this.fresh = true;
+  const refresh = async (): Promise<void> => {
+    // A claim is decided only where the lead has a refresh function.
+    holder = leaseHolder({ ...means, ...lead, refresh: lead.refresh as Refresh, timeLeft });
+    const outcome = await holder.run();
+    holder = undefined;
+    fresh = true;
     if (outcome === 'settled') return;
-    if (outcome === 'throttled') return this.lookAfter(backOff(this.looks, host.random()));
-    this.failure = outcome;
-    if (isFinal(outcome) && !isUsable(memory.item?.token, memory.rejection, clock.now())) {
-      throw this.failed(outcome.error.code, memory.item?.failure?.retryAt);
-    }
-  }
+    if (outcome === 'throttled') return lookAfter(backOff(looks, host.random()));
+    failure = outcome;
+    if (isFinal(outcome) && !memory.usableToken(clock.now())) throw failed(outcome.error.code, memory.item?.failure?.retryAt);
+  };
 
   /** One attempt: the token is in use already, and whoever called must not wait long for it to be stored. */
-  private async saveUnsaved(unsaved: Commit): Promise<void> {
-    const { table, memory, host } = this.means;
-    const soon = deadlineIn(host, Math.min(SAVE_LIMIT_MS, this.timeLeft()));
+  const saveUnsaved = async (): Promise<void> => {
+    if (!memory.unsaved) return;
     try {
-      await table.commit(unsaved, this.lead.tell, { deadline: () => soon, stop: this.everyoneLeft.signal });
-      if (memory.unsaved === unsaved) memory.unsaved = undefined;
+      await table.commit(memory.unsaved, { tell: lead.tell, timeLeft: deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft())), stop });
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
     }
-  }
+  };
 
-  private view(): FlightView {
-    const { fresh, looks, triedAhead } = this;
-    return {
-      fresh,
-      looks,
-      triedAhead,
-      lookingMs: this.means.host.monotonic() - this.lookingSince,
-      timeLeftMs: this.timeLeft(),
-      mayRefresh: this.lead.refresh !== undefined,
-    };
-  }
-
-  private checkTime(): void {
-    if (this.timeLeft() <= 0 || this.everyoneLeft.signal.aborted) throw this.deadlineExceeded();
-  }
-
-  // --- errors -----------------------------------------------------------------------------------------------------------------------------
+  const checkTime = (): void => {
+    if (timeLeft() <= 0 || stop.aborted) throw deadlineExceeded();
+  };
 
   /** The error of this flight's own failed refresh says more than the cool-down that it caused. */
-  private failed(code: SharedTokenErrorCode, retryAt: number | undefined): SharedTokenError {
-    const { tokenId, memory } = this.means;
-    if (this.failure !== undefined) {
-      const { error } = this.failure;
+  const failed = (code: SharedTokenErrorCode, retryAt: number | undefined): SharedTokenError => {
+    if (failure) {
+      const { error } = failure;
       return new SharedTokenError(error.code, error.message, { tokenId, retryAt, cause: error.cause });
     }
-    const message = code === 'COOLING_DOWN'
-      ? `the last refresh failed (${memory.item?.failure?.code ?? 'unknown'}); no instance tries again before ${isoTime(retryAt)}.`
-      : 'there is no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.';
-    return new SharedTokenError(code, `Token "${tokenId}": ${message}`, { tokenId, retryAt });
-  }
+    return tokenError(tokenId, code, code === 'COOLING_DOWN'
+      ? `the last refresh failed (${memory.item?.failure?.code}); no instance tries again before ${isoTime(retryAt)}.`
+      : 'no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.', { retryAt });
+  };
 
-  private deadlineExceeded(): SharedTokenError {
-    const { tokenId, memory } = this.means;
-    const { lease, failure } = memory.item ?? {};
-    const why = lease !== undefined
-      ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
-      : failure !== undefined ? `the last refresh failed (${failure.code})` : 'too little time was left for a refresh';
-    return new SharedTokenError('DEADLINE_EXCEEDED', `Token "${tokenId}": no usable token before the deadline: ${why}. ` +
-      'Raise the timeout of the function or of the call above what a refresh takes.', { tokenId, cause: this.failure?.error });
-  }
+  const deadlineExceeded = (): SharedTokenError => {
+    const { lease, failure: last } = memory.item ?? {};
+    const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
+      : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
+    return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no usable token before the deadline: ${why}. ` +
+      'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
+  };
+
+  const landing = fly().finally(() => {
+    hasLanded = true;
+  });
+  landing.catch(() => undefined); // the last caller may have left before
+
+  return { board, isOpen: () => !hasLanded && !stop.aborted && timeLeft() > 0 && !holder?.isOver() };
 }
 
 /** What a decision depends on beside the state that the process shares. */
 export type FlightView = Pick<Situation, 'fresh' | 'looks' | 'triedAhead' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
 
-export function situationOf({ host, clock, memory }: FlightMeans, view: FlightView): Situation {
-  return {
-    ...view,
-    now: clock.now(),
-    item: memory.item,
-    rejection: memory.rejection,
-    leaseWatchedMs: memory.leaseWatchedMs(),
-    longestTimeLeftMs: memory.longestTimeLeftMs,
-    jitter: host.random(),
-    aheadJitter: memory.aheadJitter(),
-  };
+export function situationOf({ host, clock, memory }: TokenMeans, view: FlightView): Situation {
+  return { ...view, ...memory.view(), now: clock.now(), jitter: host.random() };
 }
 
-export function abortedError(tokenId: string, signal: AbortSignal): SharedTokenError {
-  return new SharedTokenError('ABORTED', `Token "${tokenId}": the caller's signal was aborted.`, { tokenId, cause: signal.reason });
+export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {
+  return tokenError(tokenId, 'ABORTED', 'the caller\'s signal was aborted.', { cause: reason });
 }
 
-function isoTime(at: number | undefined): string {
-  return at === undefined ? 'later' : new Date(at).toISOString();
+/** An item may name a moment that no `Date` knows; that is no reason for another error. */
+function isoTime(at = NaN): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
 }

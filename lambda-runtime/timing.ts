@@ -5,6 +5,8 @@ import { DEFAULT_AUTH_LIMIT_MS } from '../src/private/contract';
  * Every duration of the protocol, and the pure functions that derive moments from them. Milliseconds throughout.
  */
 
+const { max, min, round, ceil } = Math;
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
@@ -37,6 +39,8 @@ const ASSUMED_REFRESH_MS = 300;
 export const READER_PATIENCE_MS = 2 * SECOND;
 /** One request to the table may take this long; then its outcome is unknown and it is sent again. */
 export const TABLE_CALL_LIMIT_MS = SECOND;
+/** One attempt to store what the table did not take in time: its token is in use already, and no caller waits long for that. */
+export const SAVE_LIMIT_MS = SECOND;
 /** Before the one retry with a token too young to be given up: some providers need a moment to accept their own token. */
 export const YOUNG_TOKEN_PAUSE_MS = 500;
 
@@ -45,56 +49,58 @@ const LONGEST_BACK_OFF_MS = 500;
 
 // --- a token's life ---------------------------------------------------------------------------------------------------------------------
 
-function lifeOf(token: StoredToken): number | undefined {
-  return token.expiresAt === undefined ? undefined : Math.max(0, token.expiresAt - token.issuedAt);
+/** What of a token its times depend on. */
+type Lifetime = Pick<StoredToken, 'issuedAt' | 'expiresAt'>;
+
+function lifeOf({ issuedAt, expiresAt = Infinity }: Lifetime): number {
+  return max(0, expiresAt - issuedAt);
 }
 
 /** A token counts as expired a margin before the provider says so: at most 10 % of its life. */
-export function usableUntil(token: StoredToken): number {
-  const life = lifeOf(token);
-  return token.expiresAt === undefined || life === undefined ? Infinity : token.expiresAt - Math.min(LONGEST_MARGIN_MS, life * 0.1);
+export function usableUntil(token: Lifetime): number {
+  return (token.expiresAt ?? Infinity) - min(LONGEST_MARGIN_MS, lifeOf(token) * 0.1);
 }
 
 /** When this instance refreshes ahead: its own moment in the last 20 % of the token's life at most. `jitter` is fixed per instance and generation. */
 export function refreshAheadFrom(token: StoredToken, jitter: number): number {
-  const life = lifeOf(token);
-  return life === undefined ? Infinity : usableUntil(token) - Math.min(LONGEST_WINDOW_MS, life * 0.2) * (1 - jitter);
+  return usableUntil(token) - min(LONGEST_WINDOW_MS, lifeOf(token) * 0.2) * (1 - jitter);
 }
 
 /** A rejection of a token younger than this is not believed; the age doubles with each generation in a row that was rejected early. */
 export function minimumAge(earlyRejections: number): number {
-  return Math.min(SHORTEST_MINIMUM_AGE_MS * 2 ** Math.max(0, Math.min(earlyRejections, 16)), LONGEST_MINIMUM_AGE_MS);
+  return min(SHORTEST_MINIMUM_AGE_MS * 2 ** max(0, earlyRejections), LONGEST_MINIMUM_AGE_MS);
 }
 
 /** Was the token rejected before half its life? */
 export function rejectedEarly(token: StoredToken, rejectedAt: number): boolean {
-  return rejectedAt - token.issuedAt < (lifeOf(token) ?? ASSUMED_LIFE_MS) / 2;
+  const life = token.expiresAt === undefined ? ASSUMED_LIFE_MS : lifeOf(token);
+  return rejectedAt - token.issuedAt < life / 2;
 }
 
 /** DynamoDB's time to live, epoch seconds, far past the moment until which the item matters. */
 export function expireAfter(lastMoment: number): number {
-  return Math.ceil((lastMoment + 7 * DAY) / SECOND);
+  return ceil((lastMoment + 7 * DAY) / SECOND);
 }
 
 // --- leases -----------------------------------------------------------------------------------------------------------------------------
 
 function durationOf(lease: Lease): number {
-  return Math.min(Math.max(0, lease.until - lease.since), LONGEST_LEASE_MS);
+  return min(max(0, lease.until - lease.since), LONGEST_LEASE_MS);
 }
 
 /** Milliseconds until a lease is over: by the table's clock, or by having watched it unchanged for its whole duration, whichever comes first. */
 export function leaseEndsIn(lease: Lease, now: number, watchedMs: number): number {
-  return Math.min(lease.until + LEASE_GRACE_MS - now, durationOf(lease) - watchedMs);
+  return min(lease.until + LEASE_GRACE_MS - now, durationOf(lease) - watchedMs);
 }
 
 /** How much of the time left is kept for the commit. */
 export function commitMargin(timeLeftMs: number): number {
-  return Math.min(Math.max(200, timeLeftMs * 0.2), 2 * SECOND, timeLeftMs / 2);
+  return min(max(200, timeLeftMs * 0.2), 2 * SECOND, timeLeftMs / 2);
 }
 
 /** Time that is left for the auth request itself. */
 export function authLimit(timeLeftMs: number, configured = DEFAULT_AUTH_LIMIT_MS): number {
-  return Math.min(configured, timeLeftMs - commitMargin(timeLeftMs));
+  return min(configured, timeLeftMs - commitMargin(timeLeftMs));
 }
 
 /**
@@ -102,14 +108,14 @@ export function authLimit(timeLeftMs: number, configured = DEFAULT_AUTH_LIMIT_MS
  * ever after one slow day.
  */
 export function timeEnoughToClaim(timeLeftMs: number, longestTimeLeftMs: number, refreshMs = ASSUMED_REFRESH_MS): boolean {
-  return authLimit(timeLeftMs, Infinity) >= Math.min(2 * refreshMs, 0.8 * authLimit(longestTimeLeftMs, Infinity));
+  return authLimit(timeLeftMs, Infinity) >= min(2 * refreshMs, 0.8 * authLimit(longestTimeLeftMs, Infinity));
 }
 
 /** The smoothed duration of a refresh: quick to fall, since all waiters would look too late, slow to rise, since a look too early costs one read. */
 export function smoothRefreshMs(known: number | undefined, measured: number): number {
-  if (known === undefined) return Math.round(measured);
+  if (known === undefined) return round(measured);
   const weight = measured < known ? 0.7 : 0.3;
-  return Math.round(known * (1 - weight) + measured * weight);
+  return round(known * (1 - weight) + measured * weight);
 }
 
 // --- waiting ----------------------------------------------------------------------------------------------------------------------------
@@ -129,35 +135,34 @@ export interface RunningRefresh {
  * much past the end of the lease, where somebody has to take over.
  */
 export function nextLookIn({ lease, refreshMs = ASSUMED_REFRESH_MS, watchedMs, looks }: RunningRefresh, now: number, jitter: number): number {
-  const expected = Math.min(refreshMs, durationOf(lease));
+  const expected = min(refreshMs, durationOf(lease));
   const remaining = lease.since + expected - now;
   const look = remaining > 0
-    ? Math.min(remaining, expected) + 5 + jitter * expected * 0.15
-    : (0.5 + jitter) * Math.min(Math.max(10, expected * 0.1 * 1.6 ** Math.min(looks, 16)), LONGEST_LOOK_STEP_MS);
-  return Math.max(1, Math.min(look, leaseEndsIn(lease, now, watchedMs) + 10 + jitter * 250));
+    ? min(remaining, expected) + 5 + jitter * expected * 0.15
+    : (0.5 + jitter) * min(max(10, expected * 0.1 * 1.6 ** min(looks, 16)), LONGEST_LOOK_STEP_MS);
+  return max(1, min(look, leaseEndsIn(lease, now, watchedMs) + 10 + jitter * 250));
 }
 
 /** Between looks where no lease says when to expect something. */
 export function idleLookIn(looks: number, jitter: number): number {
-  return (0.5 + jitter) * Math.min(50 * 1.6 ** Math.min(looks, 16), LONGEST_LOOK_STEP_MS);
+  return (0.5 + jitter) * min(50 * 1.6 ** looks, LONGEST_LOOK_STEP_MS);
 }
 
 /** After throttling or an unreachable table. */
 export function backOff(attempt: number, jitter: number): number {
-  return (0.5 + jitter * 0.5) * Math.min(25 * 2 ** Math.min(attempt, 16), LONGEST_BACK_OFF_MS);
+  return (0.5 + jitter * 0.5) * min(25 * 2 ** attempt, LONGEST_BACK_OFF_MS);
 }
 
 // --- cool-down --------------------------------------------------------------------------------------------------------------------------
 
 /** The pause after the `count`th failure in a row: 1, 2, 4 ... 60 s, at least what the provider asked for, at most 5 minutes. */
-export function coolDown(count: number, terminal: boolean, retryAfterMs = 0): number {
-  const scheduled = terminal ? LONGEST_COOL_DOWN_MS : Math.min(SECOND * 2 ** Math.max(0, Math.min(count - 1, 16)), LONGEST_SCHEDULED_COOL_DOWN_MS);
-  return Math.min(Math.max(scheduled, retryAfterMs), LONGEST_COOL_DOWN_MS);
+export function coolDown(count: number, terminal = false, retryAfterMs = 0): number {
+  const scheduled = terminal ? LONGEST_COOL_DOWN_MS : min(SECOND * 2 ** max(0, count - 1), LONGEST_SCHEDULED_COOL_DOWN_MS);
+  return min(max(scheduled, retryAfterMs), LONGEST_COOL_DOWN_MS);
 }
 
 /** Milliseconds that a cool-down still runs; 0 when it is over. One that ends further off than the longest there is was never written by this protocol. */
 export function coolDownLeft(failure: Failure | undefined, now: number): number {
-  if (failure === undefined) return 0;
-  const left = failure.retryAt - now;
-  return left > LONGEST_COOL_DOWN_MS + CLOCK_TOLERANCE_MS ? 0 : Math.max(0, left);
+  const left = failure ? failure.retryAt - now : 0;
+  return left > LONGEST_COOL_DOWN_MS + CLOCK_TOLERANCE_MS ? 0 : max(0, left);
 }

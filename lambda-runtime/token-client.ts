@@ -1,6 +1,6 @@
 import { callLimitMs, checkCallOptions, checkTokenId, checkTokenOptions, holderName, tableOf } from './config';
 import { type Tell, teller } from './events';
-import { deadlineIn } from './host';
+import { deadlineIn, type Host } from './host';
 import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
 import type { Caller } from './refresh-flight';
 import { isUnauthorized, type Outcome } from './rejection';
@@ -14,17 +14,25 @@ import type { TokenProcess } from './token-process';
  * Its fields are private to the language, not only to the compiler: whoever logs or inspects it sees no token.
  */
 export class TokenClient {
-  readonly #process: TokenProcess;
-  readonly #options: SharedTokenOptions;
+  readonly #host: Host;
   readonly #tell: Tell;
+  readonly #keeper: () => TokenKeeper;
+  readonly #caller: (call: CallOptions) => Caller;
 
   /** @internal */
   protected constructor(process: TokenProcess, readonly tokenId: string, options: SharedTokenOptions) {
     checkTokenId(tokenId);
     checkTokenOptions(tokenId, options);
-    this.#process = process;
-    this.#options = options;
-    this.#tell = teller(process.host, tokenId, options.onEvent);
+    const { refresh, authLimitMs, onEvent } = options;
+    const { host } = process;
+    const tell = teller(host, tokenId, onEvent);
+    this.#host = host;
+    this.#tell = tell;
+    this.#keeper = () => process.keeper(tableOf(tokenId, options), tokenId);
+    this.#caller = call => {
+      checkCallOptions(tokenId, call);
+      return { timeLeft: deadlineIn(host, callLimitMs(call)), signal: call.signal, refresh, authLimitMs, holder: holderName(call), tell };
+    };
   }
 
   /**
@@ -62,36 +70,19 @@ export class TokenClient {
    * that of one issued a moment ago (5 s; more where the API keeps refusing new tokens).
    */
   reject(token: string): void {
-    const keeper = this.#keeper();
-    if (keeper.reject(token)) this.#tell('rejected', { generation: keeper.generation() });
+    this.#keeper().reject(token, this.#tell);
   }
 
   /** Another token; or the same one after a pause, where it is too young to be given up. */
   async #successorOf(first: string, caller: Caller): Promise<string> {
     const second = await this.#acquire(caller);
     if (second !== first) return second;
-    await this.#process.host.sleep(YOUNG_TOKEN_PAUSE_MS, caller.signal);
+    await this.#host.sleep(YOUNG_TOKEN_PAUSE_MS, caller.signal);
     return this.#acquire(caller);
   }
 
   async #acquire(caller: Caller): Promise<string> {
     return (await this.#keeper().get(caller)).accessToken;
-  }
-
-  #keeper(): TokenKeeper {
-    return this.#process.keeper(tableOf(this.tokenId, this.#options), this.tokenId);
-  }
-
-  #caller(options: CallOptions): Caller {
-    checkCallOptions(this.tokenId, options);
-    return {
-      deadline: deadlineIn(this.#process.host, callLimitMs(options)),
-      signal: options.signal,
-      refresh: this.#options.refresh,
-      authLimitMs: this.#options.authLimitMs,
-      holder: holderName(options),
-      tell: this.#tell,
-    };
   }
 }
 

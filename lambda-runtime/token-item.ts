@@ -1,4 +1,4 @@
-import { SharedTokenError } from './errors';
+import { tokenError } from './token-error';
 
 /** The token itself, as commit wrote it. */
 export interface StoredToken {
@@ -52,77 +52,63 @@ export interface TokenItem {
 
 type Attributes = Readonly<Record<string, unknown>>;
 
+/** What an attribute may be: the words for it, and the test. */
+type Type<T> = readonly [name: string, is: (value: unknown) => value is T];
+type Types = Readonly<Record<string, Type<unknown>>>;
+type Read<S extends Types> = { readonly [N in keyof S]: S[N] extends Type<infer T> ? T : never };
+
+const TEXT: Type<string> = ['a non-empty string', (value): value is string => typeof value === 'string' && value !== ''];
+const NUMBER: Type<number> = ['a number', (value): value is number => Number.isFinite(value)];
+const MAP: Type<Attributes> = ['a map', (value): value is Attributes => Object.prototype.toString.call(value) === '[object Object]'];
+
+const optional = <T>([name, is]: Type<T>): Type<T | undefined> => [name, (value): value is T | undefined => value === undefined || is(value)];
+const SOME_TEXT = optional(TEXT);
+const SOME_NUMBER = optional(NUMBER);
+const SOME_MAP = optional(MAP);
+
+/** The attributes of this protocol; any other is none of its business. */
+const ITEM = {
+  accessToken: SOME_TEXT,
+  generation: SOME_NUMBER,
+  issuedAt: SOME_NUMBER,
+  expiresAt: SOME_NUMBER,
+  refreshToken: SOME_TEXT,
+  lease: SOME_MAP,
+  refreshMs: SOME_NUMBER,
+  failure: SOME_MAP,
+  meta: SOME_MAP,
+  expireAfter: SOME_NUMBER,
+};
+const BASE = { generation: NUMBER, issuedAt: NUMBER };
+const LEASE = { id: TEXT, since: NUMBER, until: NUMBER, holder: SOME_TEXT };
+const FAILURE = { code: SOME_TEXT, count: NUMBER, at: NUMBER, retryAt: NUMBER };
+const META = { earlyRejections: SOME_NUMBER };
+
 /**
  * Reads an item that anybody may have written.
  *
  * @throws SharedTokenError INVALID_ITEM, naming the attribute and never its value
  */
 export function parseItem(tokenId: string, attributes: Attributes | undefined): TokenItem | undefined {
-  if (attributes === undefined) return undefined;
-  const read = new AttributeReader(tokenId, attributes);
-  const accessToken = read.text('accessToken');
-  const generation = read.number('generation');
-  const issuedAt = read.number('issuedAt');
-  const base = accessToken === undefined && generation === undefined && issuedAt === undefined ? undefined : {
-    generation: read.required('generation', generation),
-    issuedAt: read.required('issuedAt', issuedAt),
-  };
+  if (!attributes) return undefined;
+
+  const read = <S extends Types>(types: S, map: Attributes, path = '') => Object.fromEntries(Object.entries(types).map(([name, [type, is]]) => {
+    const value = Object.hasOwn(map, name) ? map[name] : undefined;
+    if (is(value)) return [name, value];
+    throw tokenError(tokenId, 'INVALID_ITEM', `the stored attribute "${path}${name}" is not ${type}, so something else wrote this item: ` +
+      'delete the item to have the token fetched anew.');
+  })) as Read<S>;
+
+  const { accessToken, generation, issuedAt, expiresAt, lease, failure, meta, ...rest } = read(ITEM, attributes);
+  const base = (accessToken ?? generation ?? issuedAt) === undefined ? undefined : read(BASE, attributes);
+  const readLease = ({ holder = '', ...rights }: Read<typeof LEASE>): Lease => ({ ...rights, holder });
+  const readFailure = ({ code = 'UNKNOWN', ...counts }: Read<typeof FAILURE>): Failure => ({ ...counts, code });
   return {
+    ...rest,
     base,
-    token: accessToken === undefined || base === undefined ? undefined : { ...base, accessToken, expiresAt: read.number('expiresAt') },
-    refreshToken: read.text('refreshToken'),
-    lease: read.map('lease', lease => ({
-      id: lease.required('id', lease.text('id')),
-      since: lease.required('since', lease.number('since')),
-      until: lease.required('until', lease.number('until')),
-      holder: lease.text('holder') ?? '',
-    })),
-    refreshMs: read.number('refreshMs'),
-    failure: read.map('failure', failure => ({
-      code: failure.text('code') ?? 'UNKNOWN',
-      count: failure.required('count', failure.number('count')),
-      at: failure.required('at', failure.number('at')),
-      retryAt: failure.required('retryAt', failure.number('retryAt')),
-    })),
-    meta: read.map('meta', meta => ({ earlyRejections: meta.number('earlyRejections') })),
-    expireAfter: read.number('expireAfter'),
+    token: accessToken && base ? { ...base, accessToken, expiresAt } : undefined,
+    lease: lease && readLease(read(LEASE, lease, 'lease.')),
+    failure: failure && readFailure(read(FAILURE, failure, 'failure.')),
+    meta: meta && read(META, meta, 'meta.'),
   };
-}
-
-class AttributeReader {
-  constructor(private readonly tokenId: string, private readonly attributes: Attributes, private readonly path = '') {}
-
-  text(name: string): string | undefined {
-    return this.typed(name, 'a non-empty string', (value): value is string => typeof value === 'string' && value !== '');
-  }
-
-  number(name: string): number | undefined {
-    return this.typed(name, 'a number', (value): value is number => typeof value === 'number' && Number.isFinite(value));
-  }
-
-  map<T>(name: string, parse: (attributes: AttributeReader) => T): T | undefined {
-    const isMap = (value: unknown): value is Attributes => Object.prototype.toString.call(value) === '[object Object]';
-    const value = this.typed(name, 'a map', isMap);
-    return value && parse(new AttributeReader(this.tokenId, value, `${this.path}${name}.`));
-  }
-
-  required<T>(name: string, value: T | undefined): T {
-    if (value === undefined) throw this.invalid(name, 'is missing');
-    return value;
-  }
-
-  private typed<T>(name: string, expected: string, is: (value: unknown) => value is T): T | undefined {
-    const value = Object.hasOwn(this.attributes, name) ? this.attributes[name] : undefined;
-    if (value === undefined || is(value)) return value;
-    throw this.invalid(name, `is not ${expected}`);
-  }
-
-  private invalid(name: string, what: string): SharedTokenError {
-    return new SharedTokenError(
-      'INVALID_ITEM',
-      `Token "${this.tokenId}": the stored attribute "${this.path}${name}" ${what}, so something else wrote this item. ` +
-        'It was left as it is; delete the item to have the token fetched anew.',
-      { tokenId: this.tokenId },
-    );
-  }
 }

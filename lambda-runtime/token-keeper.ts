@@ -1,64 +1,67 @@
-import { decide, isUsable } from './decide';
+import { decide } from './decide';
 import { SharedTokenError } from './errors';
-import { type Host, type TableClock, timeLeft } from './host';
-import { abortedError, type Caller, type FlightMeans, RefreshFlight, situationOf } from './refresh-flight';
+import type { Tell } from './events';
+import type { Host, TableClock } from './host';
+import { abortedError, type Caller, refreshFlight, type RefreshFlight, situationOf } from './refresh-flight';
 import type { StoredToken } from './token-item';
-import { TokenMemory } from './token-memory';
+import { tokenMemory, type TokenMemory } from './token-memory';
 import type { TokenStore } from './token-store';
-import { TokenTable } from './token-table';
+import { tokenTable, type TokenTable } from './token-table';
+
+/** What belongs to one token of one table in one process. */
+export interface TokenMeans {
+  readonly tokenId: string;
+  readonly host: Host;
+  readonly clock: TableClock;
+  readonly table: TokenTable;
+  readonly memory: TokenMemory;
+}
 
 /** Keeps one token of one table for one process: what is in memory is used without I/O; else all callers share one flight. */
-export class TokenKeeper {
-  private readonly memory: TokenMemory;
-  private readonly means: FlightMeans;
-  private flight: RefreshFlight | undefined;
-
-  constructor(private readonly tokenId: string, host: Host, clock: TableClock, store: TokenStore) {
-    this.memory = new TokenMemory(host);
-    this.means = { tokenId, host, clock, memory: this.memory, table: new TokenTable(tokenId, host, store, this.memory) };
-  }
-
+export interface TokenKeeper {
   /**
    * A usable token.
    *
    * @throws SharedTokenError at the caller's deadline at the latest
    */
-  async get(caller: Caller): Promise<StoredToken> {
-    if (caller.signal?.aborted) throw abortedError(this.tokenId, caller.signal);
-    const timeLeftMs = timeLeft(this.means.host, caller.deadline);
-    this.memory.longestTimeLeftMs = Math.max(this.memory.longestTimeLeftMs, timeLeftMs);
-    const decision = decide(situationOf(this.means, {
-      fresh: false, looks: 0, triedAhead: false, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
-    }));
-    if (decision.action !== 'use') return this.openFlight(caller).board(caller);
+  get(caller: Caller): Promise<StoredToken>;
+  /** Notes that the API refused this exact token, and tells it where that is news. */
+  reject(accessToken: string, tell: Tell): void;
+}
 
-    const somethingToDo = decision.ahead !== 'no' || this.memory.unsaved !== undefined;
-    if (!somethingToDo || this.flight?.isOpen()) return decision.token;
-    return this.lookAhead(caller);
-  }
+export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { readonly clock: TableClock; readonly store: TokenStore }): TokenKeeper {
+  const memory = tokenMemory(host);
+  const means: TokenMeans = { tokenId, host, clock, memory, table: tokenTable({ tokenId, host, store, memory }) };
+  let flight: RefreshFlight | undefined;
 
-  /** Notes that the API refused this exact token. See {@link TokenMemory.reject}. */
-  reject(accessToken: string): boolean {
-    return this.memory.reject(accessToken, this.means.clock.now());
-  }
+  const fly = async (caller: Caller): Promise<StoredToken> => {
+    if (!flight?.isOpen()) flight = refreshFlight(means, caller);
+    return flight.board(caller);
+  };
 
-  generation(): number | undefined {
-    return this.memory.item?.token?.generation;
-  }
+  return {
+    async get(caller) {
+      if (caller.signal?.aborted) throw abortedError(tokenId, caller.signal);
+      const timeLeftMs = caller.timeLeft();
+      memory.longestTimeLeftMs = Math.max(memory.longestTimeLeftMs, timeLeftMs);
+      const decision = decide(situationOf(means, {
+        fresh: false, looks: 0, triedAhead: false, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
+      }));
+      if (decision.action !== 'use') return fly(caller);
 
-  private openFlight(caller: Caller): RefreshFlight {
-    if (!this.flight?.isOpen()) this.flight = new RefreshFlight(this.means, caller);
-    return this.flight;
-  }
-
-  /** The one caller that looks after the successor of a token which still works: no failure of that takes the token away. */
-  private async lookAhead(caller: Caller): Promise<StoredToken> {
-    try {
-      return await this.openFlight(caller).board(caller);
-    } catch (error) {
-      const token = this.memory.item?.token;
-      if (error instanceof SharedTokenError && error.code !== 'ABORTED' && isUsable(token, this.memory.rejection, this.means.clock.now())) return token;
-      throw error;
-    }
-  }
+      const somethingToDo = decision.ahead !== 'no' || memory.unsaved;
+      if (!somethingToDo || flight?.isOpen()) return decision.token;
+      try {
+        return await fly(caller);
+      } catch (error) {
+        // This one caller looks after the successor of a token which still works: no failure of that takes the token away.
+        const token = memory.usableToken(clock.now());
+        if (token && error instanceof SharedTokenError && error.code !== 'ABORTED') return token;
+        throw error;
+      }
+    },
+    reject(accessToken, tell) {
+      if (memory.reject(accessToken, clock.now())) tell('rejected', { generation: memory.item?.token?.generation });
+    },
+  };
 }

@@ -1,25 +1,27 @@
-import { type Host, TableClock } from './host';
-import { TokenKeeper } from './token-keeper';
+import { type Host, tableClock, type TableClock } from './host';
+import { tokenKeeper, type TokenKeeper } from './token-keeper';
 import type { TokenStore } from './token-store';
 
 /** What a process shares among all its `SharedToken`s: tests and simulations make one per simulated process. */
 export class TokenProcess {
-  private readonly tables = new Map<string, { readonly clock: TableClock; readonly store: TokenStore; readonly keepers: Map<string, TokenKeeper> }>();
+  /** The one keeper of a token in a table. */
+  readonly keeper: (table: string, tokenId: string) => TokenKeeper;
 
-  constructor(readonly host: Host, private readonly createStore: (table: string, host: Host, clock: TableClock) => TokenStore) {}
-
-  keeper(table: string, tokenId: string): TokenKeeper {
-    let shared = this.tables.get(table);
-    if (shared === undefined) {
-      const clock = new TableClock(this.host);
-      shared = { clock, store: this.createStore(table, this.host, clock), keepers: new Map() };
-      this.tables.set(table, shared);
-    }
-    let keeper = shared.keepers.get(tokenId);
-    if (keeper === undefined) {
-      keeper = new TokenKeeper(tokenId, this.host, shared.clock, shared.store);
-      shared.keepers.set(tokenId, keeper);
-    }
-    return keeper;
+  constructor(readonly host: Host, createStore: (table: string, host: Host, clock: TableClock) => TokenStore) {
+    const tableOf = once((table: string) => {
+      const clock = tableClock(host);
+      const shared = { clock, store: createStore(table, host, clock) };
+      return once((tokenId: string) => tokenKeeper(tokenId, host, shared));
+    });
+    this.keeper = (table, tokenId) => tableOf(table)(tokenId);
   }
+}
+
+/** Makes a thing for each key when it is first asked for, and gives the same one ever after. */
+function once<T>(make: (key: string) => T): (key: string) => T {
+  const made = new Map<string, T>();
+  return key => {
+    if (!made.has(key)) made.set(key, make(key));
+    return made.get(key) as T;
+  };
 }

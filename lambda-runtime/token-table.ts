@@ -1,84 +1,83 @@
-import { SharedTokenError } from './errors';
 import type { Tell } from './events';
-import { type Deadline, type Host, LIMIT_REACHED, timeLeft, withLimit } from './host';
+import { type Deadline, type Host, LIMIT_REACHED, withLimit } from './host';
 import { backOff, TABLE_CALL_LIMIT_MS } from './timing';
+import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
 import type { TokenMemory } from './token-memory';
 import { type Claim, type Commit, type Release, TableTrouble, type TokenStore, type WriteReply } from './token-store';
 
-/** How long to go on after trouble. */
-export interface Patience {
-  readonly deadline: () => Deadline;
+/** For whom a request is made: how long to go on after trouble, and whom to tell. */
+export interface Requester {
+  readonly timeLeft: Deadline;
+  readonly tell: Tell;
   /** Ends the pauses between attempts. */
   readonly stop?: AbortSignal | undefined;
   /** `throw`: throttling ends it at once, as a {@link TableTrouble}. */
-  readonly throttled?: 'retry' | 'throw';
+  readonly throttled?: 'throw';
 }
 
-/** One token's item as this process sees it: each request has its limit and its patience, and every reply lands in memory. */
-export class TokenTable {
-  constructor(
-    private readonly tokenId: string,
-    private readonly host: Host,
-    private readonly store: TokenStore,
-    private readonly memory: TokenMemory,
-  ) {}
+interface TableMeans {
+  readonly tokenId: string;
+  readonly host: Host;
+  readonly store: TokenStore;
+  readonly memory: TokenMemory;
+}
 
-  async read(tell: Tell, patience: Patience): Promise<void> {
-    const item = await this.persist(signal => this.store.read(this.tokenId, signal), patience, (reply, request) => this.memory.apply(reply, request));
-    tell('read', { generation: item?.base?.generation });
-  }
+/**
+ * One token's item as this process sees it: each request has its limit, is sent again after trouble until the deadline, and every reply lands in memory.
+ *
+ * Each throws SharedTokenError TABLE_UNAVAILABLE where that was not enough.
+ */
+export interface TokenTable {
+  read(by: Requester): Promise<void>;
+  claim(claim: Claim, by: Requester): Promise<WriteReply>;
+  commit(commit: Commit, by: Requester): Promise<WriteReply>;
+  release(release: Release, by: Requester): Promise<WriteReply>;
+}
 
-  async claim(claim: Claim, patience: Patience): Promise<WriteReply> {
-    return this.write(signal => this.store.claim(this.tokenId, claim, signal), patience);
-  }
-
-  async commit(commit: Commit, tell: Tell, patience: Patience): Promise<WriteReply> {
-    const reply = await this.write(signal => this.store.commit(this.tokenId, commit, signal), patience);
-    if (isTokenOf(reply.item, commit)) {
-      this.memory.isNews(); // told by this event
-      tell('committed', { generation: reply.item?.base?.generation });
-    }
+export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenTable {
+  const attempt = async (send: (signal: AbortSignal) => Promise<WriteReply>, ms: number): Promise<WriteReply> => {
+    const request = memory.requestStarts();
+    const reply = await withLimit({ host, ms }, send);
+    if (reply === LIMIT_REACHED) throw new TableTrouble(false, new Error('No answer within the limit of one request'));
+    memory.apply(reply.item, request);
     return reply;
-  }
+  };
 
-  async release(release: Release, patience: Patience): Promise<WriteReply> {
-    return this.write(signal => this.store.release(this.tokenId, release, signal), patience);
-  }
-
-  private async write(send: (signal: AbortSignal) => Promise<WriteReply>, patience: Patience): Promise<WriteReply> {
-    return this.persist(send, patience, (reply, request) => this.memory.apply(reply.item, request));
-  }
-
-  /**
-   * Sends a request, and sends it again after trouble until the deadline.
-   *
-   * @throws SharedTokenError TABLE_UNAVAILABLE
-   */
-  private async persist<T>(send: (signal: AbortSignal) => Promise<T>, patience: Patience, apply: (reply: T, request: number) => void): Promise<T> {
-    for (let attempt = 0; ; attempt++) {
-      const request = this.memory.requestStarts();
+  const persist = async (send: (signal: AbortSignal) => Promise<WriteReply>, { timeLeft, stop, throttled }: Requester): Promise<WriteReply> => {
+    for (let attempts = 0; ; attempts++) {
       try {
-        const ms = Math.min(TABLE_CALL_LIMIT_MS, timeLeft(this.host, patience.deadline()));
-        const reply = await withLimit({ host: this.host, ms }, send);
-        if (reply === LIMIT_REACHED) throw new TableTrouble(false, new Error('No answer within the limit of one request'));
-        apply(reply, request);
-        return reply;
+        return await attempt(send, Math.min(TABLE_CALL_LIMIT_MS, timeLeft()));
       } catch (error) {
-        if (!(error instanceof TableTrouble) || (error.throttled && patience.throttled === 'throw')) throw error;
-        const pause = backOff(attempt, this.host.random());
-        if (patience.stop?.aborted || timeLeft(this.host, patience.deadline()) <= pause) throw this.unavailable(error);
-        await this.host.sleep(pause, patience.stop);
+        if (!(error instanceof TableTrouble) || (error.throttled && throttled)) throw error;
+        const pause = backOff(attempts, host.random());
+        if (stop?.aborted || timeLeft() <= pause) throw unavailable(error);
+        await host.sleep(pause, stop);
       }
     }
-  }
+  };
 
-  private unavailable(trouble: TableTrouble): SharedTokenError {
-    const what = trouble.throttled
-      ? 'the table throttled every request until the deadline'
-      : 'the table could not be reached until the deadline. Check the network (VPC endpoint, security group) and the region';
-    return new SharedTokenError('TABLE_UNAVAILABLE', `Token "${this.tokenId}": ${what}.`, { tokenId: this.tokenId, cause: trouble });
-  }
+  const unavailable = (cause: TableTrouble) => tokenError(tokenId, 'TABLE_UNAVAILABLE', cause.throttled
+    ? 'the table throttled every request until the deadline.'
+    : 'the table could not be reached until the deadline. Check the network (VPC endpoint, security group) and the region.', { cause });
+
+  return {
+    async read(by) {
+      const { item } = await persist(async signal => ({ applied: true, item: await store.read(tokenId, signal) }), by);
+      by.tell('read', { generation: item?.base?.generation });
+    },
+    claim: (claim, by) => persist(signal => store.claim(tokenId, claim, signal), by),
+    async commit(commit, by) {
+      const reply = await persist(signal => store.commit(tokenId, commit, signal), by);
+      if (isTokenOf(reply.item, commit)) {
+        memory.isNews(); // told by this event
+        by.tell('committed', { generation: reply.item?.base?.generation });
+      }
+      if (memory.unsaved === commit) memory.unsaved = undefined; // stored, or something newer is
+      return reply;
+    },
+    release: (release, by) => persist(signal => store.release(tokenId, release, signal), by),
+  };
 }
 
 /** Does the item hold the very token that a commit stores? So it does when an earlier attempt was applied and only its reply was lost. */

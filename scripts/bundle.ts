@@ -10,19 +10,34 @@
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import { build } from 'esbuild';
-import { PACKAGE_NAME } from '../src/private/contract';
+import { build, type Plugin } from 'esbuild';
+import * as contract from '../src/private/contract';
 
 const root = resolve(__dirname, '..');
+const load = createRequire(__filename);
+
+/** The contract is constants alone: evaluated here, a bundle holds the values that it uses, and not how they are put together. */
+const contractAsValues: Plugin = {
+  name: 'contract-as-values',
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]src[\\/]private[\\/]contract\.ts$/ }, () => ({
+    contents: Object.entries(contract).map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`).join('\n'),
+  })),
+};
 
 /** Bundles `source` to `folder`/index.js, with index.mjs and the types' entry files beside it. */
 async function bundleEntryPoint(source: string, folder: string, external: string[]): Promise<void> {
   const out = join(root, folder);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
+  const names = Object.keys(load(join(root, source, 'index.ts')) as object).sort();
   await build({
-    entryPoints: [join(root, source, 'index.ts')],
+    // esbuild's own way to make CommonJS of exports costs 600 bytes; it warns of `module` in an ES module, which is meant here.
+    stdin: { contents: `import { ${names.join(', ')} } from './index';\nmodule.exports = { ${names.join(', ')} };`, resolveDir: join(root, source) },
+    logOverride: { 'commonjs-variable-in-esm': 'silent' },
     outfile: join(out, 'index.js'),
+    plugins: [contractAsValues],
+    // A field is assigned where the constructor says so, and not declared a second time.
+    tsconfigRaw: { compilerOptions: { strict: true, useDefineForClassFields: false } },
     bundle: true,
     minify: true,
     keepNames: false,
@@ -33,7 +48,6 @@ async function bundleEntryPoint(source: string, folder: string, external: string
     legalComments: 'inline',
     logLevel: 'warning',
   });
-  const names = Object.keys(createRequire(__filename)(join(out, 'index.js'))).sort();
   writeFileSync(join(out, 'index.mjs'), `import bundle from './index.js';\nexport const { ${names.join(', ')} } = bundle;\n`);
   writeFileSync(join(out, 'index.d.ts'), `export * from './types/${source}/index';\n`);
   writeFileSync(join(out, 'index.d.mts'), "export * from './index.js';\n");
@@ -42,13 +56,13 @@ async function bundleEntryPoint(source: string, folder: string, external: string
 /** Lays the runtime out as Lambda finds it under /opt, without types. */
 function layOutLayer(): void {
   const layer = join(root, 'assets', 'layer');
-  const home = join(layer, 'nodejs', 'node_modules', PACKAGE_NAME);
+  const home = join(layer, 'nodejs', 'node_modules', contract.PACKAGE_NAME);
   rmSync(layer, { recursive: true, force: true });
   mkdirSync(join(home, 'runtime'), { recursive: true });
   for (const file of ['index.js', 'index.mjs']) cpSync(join(root, 'runtime', file), join(home, 'runtime', file));
   // No version here: the layer's hash moves when its code does, not with every release.
   writeFileSync(join(home, 'package.json'), JSON.stringify({
-    name: PACKAGE_NAME,
+    name: contract.PACKAGE_NAME,
     license: 'Apache-2.0',
     type: 'commonjs',
     exports: { './runtime': { import: './runtime/index.mjs', default: './runtime/index.js' } },

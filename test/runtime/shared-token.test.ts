@@ -301,6 +301,14 @@ describe('deadlines', () => {
     expect(await patient).toBe('token-1');
   });
 
+  // new Date(9e15).toISOString() throws.
+  test('I5: a lease until a moment that no Date knows is no reason for another error', async () => {
+    await table.put({ tokenId: id, lease: { id: 'endless', since: Date.now(), until: 9e15, holder: 'a function of the far future' } });
+    const error: unknown = await new Instance().token(id, never).get({ timeoutMs: 300 }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', tokenId: id });
+    expect(String(error)).toContain('a function of the far future');
+  });
+
   test('a caller\'s signal ends its wait, not the request that was sent nor its commit', async () => {
     const provider = new Provider({ latencyMs: 200 });
     const instance = new Instance();

@@ -1,5 +1,5 @@
 import type { Lease, StoredToken, TokenItem } from '../../lambda-runtime/token-item';
-import { TokenMemory } from '../../lambda-runtime/token-memory';
+import { type TokenMemory, tokenMemory } from '../../lambda-runtime/token-memory';
 import type { Commit } from '../../lambda-runtime/token-store';
 import { MovableHost } from '../support/instance';
 
@@ -16,7 +16,7 @@ let host: StillHost;
 let memory: TokenMemory;
 beforeEach(() => {
   host = new StillHost();
-  memory = new TokenMemory(host);
+  memory = tokenMemory(host);
 });
 
 const token = (accessToken: string, more: Partial<StoredToken> = {}): StoredToken =>
@@ -52,12 +52,12 @@ describe('replies', () => {
     memory.apply(undefined, early);
     memory.apply(itemWith(undefined, { lease: lease({ id: 'a' }) }), early);
     expect(memory.item?.token?.accessToken).toBe('new');
-    expect(memory.leaseWatchedMs()).toBe(3 * SECOND);
+    expect(memory.view().leaseWatchedMs).toBe(3 * SECOND);
   });
 
   test('in any order of arrival, the reply to the latest request stands in the end', () => {
     for (const order of permutations([1, 2, 3, 4])) {
-      const each = new TokenMemory(host);
+      const each = tokenMemory(host);
       order.forEach(() => each.requestStarts());
       for (const request of order) each.apply(itemWith(token(`token-${request}`)), request);
       expect(each.item?.token?.accessToken).toBe('token-4');
@@ -92,10 +92,10 @@ describe('the watch of a lease', () => {
   test('begins when the lease is first seen, and runs on while id and until stay', () => {
     const held = lease();
     learn({ lease: held });
-    expect(memory.leaseWatchedMs()).toBe(0);
+    expect(memory.view().leaseWatchedMs).toBe(0);
     host.pass(4 * SECOND);
     learn({ lease: { ...held, holder: 'renamed' } });
-    expect(memory.leaseWatchedMs()).toBe(4 * SECOND);
+    expect(memory.view().leaseWatchedMs).toBe(4 * SECOND);
   });
 
   test('restarts when `until` moves: the holder renewed it', () => {
@@ -103,10 +103,10 @@ describe('the watch of a lease', () => {
     learn({ lease: held });
     host.pass(4 * SECOND);
     learn({ lease: { ...held, until: held.until + 1 } });
-    expect(memory.leaseWatchedMs()).toBe(0);
+    expect(memory.view().leaseWatchedMs).toBe(0);
     host.pass(SECOND);
     learn({ lease: { ...held, until: held.until + 1 } });
-    expect(memory.leaseWatchedMs()).toBe(SECOND);
+    expect(memory.view().leaseWatchedMs).toBe(SECOND);
   });
 
   test('restarts with another lease', () => {
@@ -114,16 +114,16 @@ describe('the watch of a lease', () => {
     learn({ lease: held });
     host.pass(4 * SECOND);
     learn({ lease: { ...held, id: 'b' } });
-    expect(memory.leaseWatchedMs()).toBe(0);
+    expect(memory.view().leaseWatchedMs).toBe(0);
   });
 
   test('goes by the monotonic clock alone', () => {
     learn({ lease: lease() });
     host.wallOffset += HOUR;
-    expect(memory.leaseWatchedMs()).toBe(0);
+    expect(memory.view().leaseWatchedMs).toBe(0);
     host.wallOffset -= 2 * HOUR;
     host.monotonicOffset += 7;
-    expect(memory.leaseWatchedMs()).toBe(7);
+    expect(memory.view().leaseWatchedMs).toBe(7);
   });
 
   test('of a lease that was gone in between begins anew for its successor', () => {
@@ -131,7 +131,7 @@ describe('the watch of a lease', () => {
     host.pass(4 * SECOND);
     learn({});
     learn({ lease: lease({ id: 'b' }) });
-    expect(memory.leaseWatchedMs()).toBe(0);
+    expect(memory.view().leaseWatchedMs).toBe(0);
   });
 });
 
@@ -143,31 +143,31 @@ describe('a rejection', () => {
 
   test('of the token in memory is noted: this string, this issue, this moment', () => {
     expect(memory.reject('present', host.now())).toBe(true);
-    expect(memory.rejection).toEqual({ accessToken: 'present', issuedAt: memory.item?.token?.issuedAt, at: host.now() });
+    expect(memory.view().rejection).toEqual({ accessToken: 'present', issuedAt: memory.item?.token?.issuedAt, at: host.now() });
   });
 
   test('a late 401 for another token than the one in memory changes nothing', () => {
     expect(memory.reject('former', host.now())).toBe(false);
-    expect(memory.rejection).toBeUndefined();
+    expect(memory.view().rejection).toBeUndefined();
     memory.reject('present', host.now());
-    const noted = memory.rejection;
+    const noted = memory.view().rejection;
     expect(memory.reject('former', host.now() + 1)).toBe(false);
-    expect(memory.rejection).toBe(noted);
+    expect(memory.view().rejection).toBe(noted);
   });
 
   test('told again counts as the first one did', () => {
     memory.reject('present', host.now());
-    const noted = memory.rejection;
+    const noted = memory.view().rejection;
     host.pass(HOUR);
     expect(memory.reject('present', host.now())).toBe(true);
-    expect(memory.rejection).toEqual(noted);
+    expect(memory.view().rejection).toEqual(noted);
   });
 
   test('of a token younger than five seconds is not believed', () => {
     learn(itemWith(token('young', { generation: 8 })));
     host.pass(5 * SECOND - 1);
     expect(memory.reject('young', host.now())).toBe(false);
-    expect(memory.rejection).toBeUndefined();
+    expect(memory.view().rejection).toBeUndefined();
     host.pass(1);
     expect(memory.reject('young', host.now())).toBe(true);
   });
@@ -181,14 +181,14 @@ describe('a rejection', () => {
 
   test('of the same string, issued again, needs the minimum age again, counted from the new issue', () => {
     memory.reject('present', host.now());
-    const former = memory.rejection;
+    const former = memory.view().rejection;
     learn(itemWith(token('present', { generation: 8 })));
     host.pass(SECOND);
     expect(memory.reject('present', host.now())).toBe(false);
-    expect(memory.rejection).toBe(former);
+    expect(memory.view().rejection).toBe(former);
     host.pass(4 * SECOND);
     expect(memory.reject('present', host.now())).toBe(true);
-    expect(memory.rejection).toEqual({ accessToken: 'present', issuedAt: memory.item?.token?.issuedAt, at: host.now() });
+    expect(memory.view().rejection).toEqual({ accessToken: 'present', issuedAt: memory.item?.token?.issuedAt, at: host.now() });
   });
 
   test('a string that was seen again without a new issue keeps the moment when it was first seen', () => {
@@ -199,10 +199,10 @@ describe('a rejection', () => {
   test('with no token in memory is noted for every issue up to now', () => {
     learn(undefined);
     expect(memory.reject('stored-elsewhere', host.now())).toBe(true);
-    expect(memory.rejection).toEqual({ accessToken: 'stored-elsewhere', issuedAt: host.now(), at: host.now() });
-    const fresh = new TokenMemory(host);
+    expect(memory.view().rejection).toEqual({ accessToken: 'stored-elsewhere', issuedAt: host.now(), at: host.now() });
+    const fresh = tokenMemory(host);
     expect(fresh.reject('stored-elsewhere', 5)).toBe(true);
-    expect(fresh.rejection).toEqual({ accessToken: 'stored-elsewhere', issuedAt: 5, at: 5 });
+    expect(fresh.view().rejection).toEqual({ accessToken: 'stored-elsewhere', issuedAt: 5, at: 5 });
   });
 });
 
@@ -290,14 +290,14 @@ describe('the moment to refresh ahead', () => {
     host.random = () => draws.shift() ?? NaN;
     const first = itemWith(token('first'));
     learn(first);
-    expect(memory.aheadJitter()).toBe(0.25);
+    expect(memory.view().aheadJitter).toBe(0.25);
     learn({ ...first, lease: lease() });
-    expect(memory.aheadJitter()).toBe(0.25);
+    expect(memory.view().aheadJitter).toBe(0.25);
     learn(itemWith(token('second', { generation: 2 })));
-    expect(memory.aheadJitter()).toBe(0.75);
+    expect(memory.view().aheadJitter).toBe(0.75);
     host.pass(SECOND);
     learn(itemWith(token('second', { generation: 3 })));
-    expect(memory.aheadJitter()).toBe(0.5);
+    expect(memory.view().aheadJitter).toBe(0.5);
   });
 });
 

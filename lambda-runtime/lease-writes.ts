@@ -1,0 +1,62 @@
+import { toFailure } from './refresh-failure';
+import type { FreshToken } from './refresh-result';
+import { expireAfter, LEASE_GRACE_MS, smoothRefreshMs, usableUntil } from './timing';
+import type { Failure, Lease, TokenItem } from './token-item';
+import type { Claim, Commit } from './token-store';
+
+/*
+ * What the holder of a lease writes, as pure functions of what it knows.
+ */
+
+export function claimOf(lease: Lease, item: TokenItem | undefined): Claim {
+  const { base, lease: ended, failure: endured } = item ?? {};
+  return { lease, base, ended, endured, failure: ended && formerHolderDied(lease, endured), expireAfter: expireAfterClaim(lease, item) };
+}
+
+/** A holder that dies each time must not be a crash loop on the provider: the pause after this lease grows with each takeover in a row. */
+function formerHolderDied({ since, until }: Lease, previous: Failure | undefined): Failure {
+  return { ...toFailure({ code: 'HOLDER_DIED' }, previous, until + LEASE_GRACE_MS), at: since };
+}
+
+/** Keeps a deletion by time to live away from the lease. An item that lives for ever gets none: its refresh token may be the only credential. */
+function expireAfterClaim({ until }: Lease, item: TokenItem | undefined): number | undefined {
+  if (item?.base && item.expireAfter === undefined) return undefined;
+  return Math.max(item?.expireAfter ?? 0, expireAfter(until));
+}
+
+/** What a holder knows after its claim. */
+export interface Holding {
+  readonly lease: Lease;
+  /** What the claim returned: the snapshot to work from, refresh token included. */
+  readonly claimed: TokenItem | undefined;
+  /** The storm guard's count, this refresh included. */
+  readonly earlyRejections: number;
+}
+
+/** A provider's answer. */
+export interface Answer extends FreshToken {
+  readonly tookMs: number;
+}
+
+/** The late commit: it asks for the token that was claimed, not for the lease. */
+export function commitOf({ lease, claimed, earlyRejections }: Holding, answer: Answer, now: number): Commit {
+  const { accessToken, issuedAt, expiresAt, refreshToken, tookMs } = answer;
+  const { base, meta, refreshMs } = claimed ?? {};
+  const keepsForEver = expiresAt === undefined || (refreshToken ?? claimed?.refreshToken);
+  return {
+    onlyIf: { base },
+    token: { accessToken, issuedAt, expiresAt },
+    refreshToken,
+    refreshMs: smoothRefreshMs(refreshMs, tookMs),
+    failure: pauseAfter(answer, claimed, now),
+    earlyRejections: earlyRejections === (meta?.earlyRejections ?? 0) ? undefined : { count: earlyRejections, metaExists: meta !== undefined },
+    expireAfter: keepsForEver ? undefined : expireAfter(Math.max(expiresAt, lease.until)),
+  };
+}
+
+/** The same token again, or one that is over on arrival: stored, but nobody asks again at once. */
+function pauseAfter(answer: Answer, claimed: TokenItem | undefined, now: number): Failure | undefined {
+  const isSame = answer.accessToken === claimed?.token?.accessToken;
+  if (!isSame && now < usableUntil(answer)) return undefined;
+  return toFailure({ code: isSame ? 'SAME_TOKEN' : 'EXPIRED_ON_ARRIVAL' }, claimed?.failure, now);
+}
