@@ -22,6 +22,8 @@ export interface Situation {
   /** Was the item read for this very decision, or is it what memory held? */
   readonly fresh: boolean;
   readonly rejection: Rejection | undefined;
+  /** A token that the API refused a moment ago, and that is too young to be given up: where a refresh is under way, its successor is waited for. */
+  readonly doubted: string | undefined;
   /** How long the item's lease was seen unchanged, on the own monotonic clock. */
   readonly leaseWatchedMs: number;
   /** Looks made since the wait began. */
@@ -68,13 +70,18 @@ export function isTooYoungToReject(token: StoredToken, item: TokenItem, now: num
 export function decide(situation: Situation): Decision {
   const { item, now, rejection } = situation;
   const token = item?.token;
-  if (isUsable(token, rejection, now)) return { action: 'use', token, ahead: refreshAhead(token, situation) };
+  if (isUsable(token, rejection, now) && !isSucceeded(token, situation)) return { action: 'use', token, ahead: refreshAhead(token, situation) };
   if (!situation.fresh) return { action: 'read' };
   if (item?.lease && isLeaseAlive(situation)) {
     const { leaseWatchedMs: watchedMs, looks, jitter } = situation;
     return { action: 'wait', reason: 'lease', ms: nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs, looks }, now, jitter) };
   }
   return coolingDown(situation) ?? (situation.mayRefresh ? claimIfTimeAllows(situation) : waitAsReader(situation));
+}
+
+/** Is a token that is doubted about to be replaced, as far as is known? */
+function isSucceeded({ accessToken }: StoredToken, situation: Situation): boolean {
+  return accessToken === situation.doubted && (!situation.fresh || isLeaseAlive(situation));
 }
 
 function isLeaseAlive({ item, now, leaseWatchedMs }: Situation): boolean {

@@ -50,8 +50,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const run = async (): Promise<RefreshOutcome> => {
     const lost = await claim();
     if (lost) return lost;
-    if (leaseLeft() >= limitMs) return sendAndStore();
-    // A freeze in between must not send a request that outlives its lease.
+    if (leaseLeft() >= limitMs / 2) return sendAndStore();
+    // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it.
     await release('LEASE_TOO_OLD');
     return 'settled';
   };
@@ -85,18 +85,37 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     }
   };
 
-  /** A rotating refresh token is used up even if its answer is lost: within the lease it is replayed once, and providers grant that. */
+  /**
+   * A rotating refresh token is used up even if its answer is lost: within the lease it is replayed once, and providers grant that. An answer to the first
+   * request that comes during the replay counts only if the replay brings none: the replay's is the newer one, and may have ended the other.
+   */
   const send = async (): Promise<Answer | typeof LIMIT_REACHED> => {
-    if (!claimed?.refreshToken) return request(limitMs);
-    const first = await request(limitMs / 2);
-    return first === LIMIT_REACHED ? request(limitMs / 2) : first;
+    const ms = Math.min(limitMs, leaseLeft());
+    if (!claimed?.refreshToken) return request(ms, storeLate);
+    let isReplaying = false;
+    let late: Answer | undefined;
+    const first = await request(ms / 2, answer => {
+      if (isReplaying) late = answer;
+      else storeLate(answer);
+    });
+    if (first !== LIMIT_REACHED || leaseLeft() < ms / 2) return first;
+    isReplaying = true;
+    try {
+      const second = await request(ms / 2, storeLate);
+      return second === LIMIT_REACHED ? late ?? second : second;
+    } catch (error) {
+      if (late) return late;
+      throw error;
+    } finally {
+      isReplaying = false;
+    }
   };
 
-  const request = async (ms: number): Promise<Answer | typeof LIMIT_REACHED> => {
+  const request = async (ms: number, onLate: (answer: Answer) => void): Promise<Answer | typeof LIMIT_REACHED> => {
     const issuedAt = Math.round(clock.now());
     const sentAt = host.monotonic();
     tell('refreshing', { leaseId });
-    return withLimit({ host, ms, onLate: storeLate }, async signal => {
+    return withLimit({ host, ms, onLate }, async signal => {
       const result = await means.refresh({ tokenId, signal, refreshToken: claimed?.refreshToken });
       return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
     });

@@ -14,6 +14,8 @@ import type { TokenMeans } from './token-keeper';
 export interface Caller {
   readonly timeLeft: Deadline;
   readonly signal: AbortSignal | undefined;
+  /** A token that the API refused a moment ago, and that is too young to be given up. */
+  readonly doubted?: string | undefined;
   readonly refresh: Refresh | undefined;
   readonly authLimitMs: number | undefined;
   /** For people: which function and request this is. */
@@ -70,7 +72,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     await saveUnsaved();
     for (;;) {
       const decision = decide(situationOf(means, {
-        fresh, looks, triedAhead, lookingMs: host.monotonic() - lookingSince, timeLeftMs: timeLeft(), mayRefresh: lead.refresh !== undefined,
+        fresh, looks, triedAhead, doubted: lead.doubted, lookingMs: host.monotonic() - lookingSince, timeLeftMs: timeLeft(), mayRefresh: lead.refresh !== undefined,
       }));
       if (decision.action === 'use' && decision.ahead === 'no') {
         if (memory.isNews()) lead.tell('adopted', { generation: decision.token.generation });
@@ -157,7 +159,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
 }
 
 /** What a decision depends on beside the state that the process shares. */
-export type FlightView = Pick<Situation, 'fresh' | 'looks' | 'triedAhead' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
+export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'triedAhead' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
 
 export function situationOf({ host, clock, memory }: TokenMeans, view: FlightView): Situation {
   return { ...view, ...memory.view(), now: clock.now(), jitter: host.random() };

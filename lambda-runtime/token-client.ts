@@ -78,7 +78,7 @@ export class TokenClient {
     const second = await this.#acquire(caller);
     if (second !== first) return second;
     await this.#host.sleep(YOUNG_TOKEN_PAUSE_MS, caller.signal);
-    return this.#acquire(caller);
+    return this.#acquire({ ...caller, doubted: first });
   }
 
   async #acquire(caller: Caller): Promise<string> {

@@ -45,16 +45,14 @@ export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { rea
       const timeLeftMs = caller.timeLeft();
       memory.longestTimeLeftMs = Math.max(memory.longestTimeLeftMs, timeLeftMs);
       const decision = decide(situationOf(means, {
-        fresh: false, looks: 0, triedAhead: false, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
+        fresh: false, looks: 0, triedAhead: false, doubted: caller.doubted, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
       }));
-      if (decision.action !== 'use') return fly(caller);
-
-      const somethingToDo = decision.ahead !== 'no' || memory.unsaved;
-      if (!somethingToDo || flight?.isOpen()) return decision.token;
+      const isSettled = decision.action === 'use' && decision.ahead === 'no' && !memory.unsaved;
+      if (isSettled || (decision.action === 'use' && flight?.isOpen())) return decision.token;
       try {
         return await fly(caller);
       } catch (error) {
-        // This one caller looks after the successor of a token which still works: no failure of that takes the token away.
+        // No failure to find a successor takes away a token that still works.
         const token = memory.usableToken(clock.now());
         if (token && error instanceof SharedTokenError && error.code !== 'ABORTED') return token;
         throw error;

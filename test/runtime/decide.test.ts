@@ -33,6 +33,7 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
   longestTimeLeftMs: 30 * SECOND,
   mayRefresh: true,
   triedAhead: false,
+  doubted: undefined,
   jitter: 0.5,
   aheadJitter: 0,
   ...more,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LEASE_GRACE_MS } from '../../lambda-runtime/timing';
 import { Instance } from '../support/instance';
 import { providerWith, tablePerFile } from '../support/per-test';
@@ -97,6 +98,21 @@ describe('freeze', () => {
     }));
     expect(await instance.token(tokenId(), options).get()).toBe('token-1');
     expect(instance.story()).toEqual(['read', 'claimed', 'released', 'claimed', 'refreshing', 'refreshed', 'committed']);
+    expect(provider.calls).toBe(1);
+  });
+
+  test('a claim that took long shortens the auth request, it does not give the lease back', async () => {
+    const { provider, options } = providerWith();
+    const instance = new Instance((store, host) => ({
+      ...store,
+      claim: async (...call) => {
+        const reply = await store.claim(...call);
+        host.pass(4_000);
+        return reply;
+      },
+    }));
+    expect(await instance.token(tokenId(), options).get()).toBe('token-1');
+    expect(instance.story()).toEqual(['read', 'claimed', 'refreshing', 'refreshed', 'committed']);
     expect(provider.calls).toBe(1);
   });
 
@@ -207,6 +223,42 @@ describe('rotating refresh tokens', () => {
       expect(item).toHaveProperty('accessToken', answer.accessToken);
       expect(item).not.toHaveProperty('expireAfter');
     }
+  });
+
+  test.each([
+    ['brings one', { accessToken: 'replayed', expiresIn: 60, refreshToken: 'r-3' }, 'r-3'],
+    ['brings none', undefined, 'r-2'],
+  ])('an answer to the first request that comes during its replay counts only if the replay brings none; it %s', async (_, replayed, stored) => {
+    await storeRejectedToken({ refreshToken: 'r-1' });
+    let calls = 0;
+    let answerFirst = () => {};
+    const refresh = async () => {
+      if (++calls === 1) {
+        await new Promise<void>(resolve => { answerFirst = resolve; });
+        return { accessToken: 'first', expiresIn: 60, refreshToken: 'r-2' };
+      }
+      answerFirst();
+      await sleep(30);
+      if (replayed === undefined) throw new Error('the replay was refused');
+      return replayed;
+    };
+    const token = await new Instance().token(tokenId(), { refresh, authLimitMs: 400 }).get();
+    expect(token).toBe(replayed?.accessToken ?? 'first');
+    expect(await table().item(tokenId())).toMatchObject({ accessToken: token, refreshToken: stored, generation: 4 });
+  });
+
+  test('nothing is replayed that would outlive the lease', async () => {
+    await storeRejectedToken({ refreshToken: 'r-1' });
+    let calls = 0;
+    const instance = new Instance();
+    const refresh = async () => {
+      calls++;
+      instance.host.pass(10_000); // frozen in the request, for longer than the lease
+      return new Promise<never>(() => {});
+    };
+    const call = instance.token(tokenId(), { refresh, authLimitMs: 400 }).get({ timeoutMs: 12_000 });
+    await expect(call).rejects.toMatchObject({ code: 'REFRESH_TIMED_OUT' });
+    expect(calls).toBe(1);
   });
 
   test('a request that timed out is replayed once, inside the lease', async () => {

@@ -177,6 +177,27 @@ describe('the storm guard', () => {
     expect(provider.calls).toBe(1);
   });
 
+  test('a young token that is refused while another instance refreshes: its successor is waited for', async () => {
+    const provider = new Provider();
+    const token = new Instance().token(id, { refresh: provider.refresh });
+    await token.get();
+    const now = Date.now();
+    await table.set(id, 'lease', { id: 'other', since: now, until: now + 9_000, holder: 'other' });
+    const call = token.use(unauthorizedFor('token-1'));
+    await sleep(1_000);
+    await table.put({ tokenId: id, accessToken: 'successor', generation: 2, issuedAt: now, expiresAt: now + 3_600_000 });
+    expect(await call).toEqual({ status: 200 });
+    expect(provider.calls).toBe(1);
+  });
+
+  test('a young token that is refused is used once more even where the table cannot be reached', async () => {
+    const token = new Instance().token(id, { refresh: new Provider().refresh });
+    await token.get();
+    table.faults = () => ({ kind: 'dropBefore' });
+    let calls = 0;
+    expect(await token.use(async () => ({ status: ++calls === 1 ? 401 : 200 }), { timeoutMs: 1_500 })).toEqual({ status: 200 });
+  });
+
   test('the minimum age doubles with each generation in a row that is rejected before half its life, and starts anew after a good one', async () => {
     const provider = new Provider();
     const instance = new Instance();
