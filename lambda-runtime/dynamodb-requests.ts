@@ -68,7 +68,7 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
       lease: isLate ? undefined : GONE, // late, it is somebody else's by now, or nobody's: it stays
     },
     add: ['#generation = if_not_exists(#generation, :zero) + :one'],
-    condition: !isLate ? LEASE_IS_MINE : onlyIf.base ? `(${tokenIsStill(onlyIf.base)}) OR ${NO_TOKEN}` : NO_TOKEN,
+    condition: !isLate ? LEASE_IS_MINE : `${onlyIf.base ? `(${tokenIsStill(onlyIf.base)}) OR ` : ''}${NO_TOKEN} OR ${TOKEN_IS_OLDER}`,
     values: { ':zero': 0, ':one': 1, ...(isLate ? valuesOf(onlyIf.base) : { ':mine': onlyIf.lease }) },
   });
 }
@@ -93,6 +93,8 @@ export function releaseRequest(table: string, tokenId: string, { lease, failure 
 const NO_LEASE = 'attribute_not_exists(#lease)';
 const NO_FAILURE = 'attribute_not_exists(#failure)';
 const NO_TOKEN = 'attribute_not_exists(#accessToken)';
+/** Another late answer, of an earlier request. */
+const TOKEN_IS_OLDER = '#issuedAt < :issuedAt';
 const LEASE_IS_MINE = '#lease.#id = :mine';
 
 /** The stored token is the one that a decision was based on, or there still is none. */

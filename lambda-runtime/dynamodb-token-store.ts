@@ -27,6 +27,8 @@ const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> =
   ValidationException: ['TABLE_REQUEST_REFUSED', 'refused a request as malformed: its key must be the string "tokenId", and an item fit into 400 KB.'],
 };
 
+const NO_REGION = ['TABLE_NOT_CONFIGURED', 'cannot be found without a region: set AWS_REGION.'] as const;
+
 /** Makes the store for one table, given by name or ARN. */
 export function createDynamoDbTokenStore(table: string, host: Host, clock: TableClock): TokenStore {
   const region = ARN.exec(table)?.[1];
@@ -79,7 +81,8 @@ function translate(error: unknown, table: string, tokenId: string): Error {
   if (error instanceof SharedTokenError) return error;
   const name = nameOf(error);
   const cause = withoutRequest(error);
-  const [code, what] = (Object.hasOwn(FINAL, name) && FINAL[name]) || [];
+  const final = cause.message === 'Region is missing' ? NO_REGION : Object.hasOwn(FINAL, name) && FINAL[name];
+  const [code, what] = final || [];
   return code ? tokenError(tokenId, code, `the table "${table}" ${what}`, { cause }) : new TableTrouble(THROTTLED.has(name), cause);
 }
 

@@ -68,8 +68,8 @@ export interface RefreshErrorOptions {
 /**
  * Thrown by a `refresh` function to say more than "it failed": the provider's error code (`invalid_client`, `invalid_grant`, `429` ...) and when to try again.
  *
- * All instances share that: nobody sends the next request before its time. The code is stored in the table; one that is not made of 1 to 64 letters,
- * digits, `_`, `.` and `-` is not used. Never put a credential into it.
+ * All instances share that: nobody sends the next request before its time. The code is stored in the table; one that is not made of 1 to 40 letters,
+ * digits (three at most), `_`, `.` and `-` is not used. Never put a credential into it.
  *
  * @example
  * if (!response.ok) throw new RefreshError(String(response.status), { retryAfter: response.headers.get('retry-after') });

@@ -8,7 +8,9 @@ export type Tell = (type: SharedTokenEvent['type'], details?: Omit<SharedTokenEv
 export function teller(host: Host, tokenId: string, onEvent: ((event: SharedTokenEvent) => void) | undefined): Tell {
   return (type, details) => {
     try {
-      onEvent?.({ type, tokenId, at: host.now(), ...details });
+      // An observer may be asynchronous, and fail later.
+      const outcome: unknown = onEvent?.({ type, tokenId, at: host.now(), ...details });
+      if (outcome instanceof Promise) outcome.catch(() => undefined);
     } catch {
       // The observer's own trouble.
     }

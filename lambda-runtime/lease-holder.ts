@@ -1,10 +1,10 @@
 import { SharedTokenError } from './errors';
-import { deadlineIn, LIMIT_REACHED, withLimit } from './host';
+import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { type Answer, claimOf, commitOf } from './lease-writes';
 import type { Refresh } from './public-types';
 import { failureOf, type RefreshFailure, toFailure } from './refresh-failure';
 import { validateRefreshResult } from './refresh-result';
-import { authLimit, commitMargin, SAVE_LIMIT_MS } from './timing';
+import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, SAVE_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { Failure, Lease, TokenItem } from './token-item';
 import type { TokenMeans } from './token-keeper';
@@ -18,6 +18,10 @@ export interface RefreshMeans extends TokenMeans, Requester {
   readonly authLimitMs: number | undefined;
   /** For people: which function and request this is. */
   readonly holder: string;
+  /** How long to try to claim. */
+  readonly claimTimeLeft: Deadline;
+  /** Aborted when everyone left: nothing more is claimed or sent. What was sent is still stored. */
+  readonly stop: AbortSignal;
 }
 
 /** `settled`: memory holds what the table says now, decide again from it. `throttled`: the claim was, so look rather than claim. */
@@ -35,24 +39,26 @@ export interface LeaseHolder {
  * It may outlive the calls that wait for it: an answer that comes late is still stored, if nothing newer was.
  */
 export function leaseHolder(means: RefreshMeans): LeaseHolder {
-  const { tokenId, host, clock, table, memory, tell } = means;
+  const { tokenId, host, clock, table, memory, tell, stop } = means;
   const timeLeftMs = means.timeLeft();
   const limitMs = Math.floor(authLimit(timeLeftMs, means.authLimitMs));
   const leaseMs = Math.ceil(limitMs + commitMargin(timeLeftMs));
   // By both clocks, counted from the start of the first attempt to claim.
   const leaseLeft = deadlineIn(clock, leaseMs);
   const since = Math.round(clock.now());
+  const claimedAt = host.monotonic();
   const lease: Lease = { id: host.uuid(), since, until: since + leaseMs, holder: means.holder };
   const leaseId = lease.id;
   const earlyRejections = memory.earlyRejections();
   let claimed: TokenItem | undefined;
+  let carried: string | undefined;
 
   const run = async (): Promise<RefreshOutcome> => {
     const lost = await claim();
     if (lost) return lost;
-    if (leaseLeft() >= limitMs / 2) return sendAndStore();
+    if (leaseLeft() >= limitMs / 2 && !stop.aborted) return sendAndStore();
     // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it.
-    await release('LEASE_TOO_OLD');
+    await release('NOT_SENT');
     return 'settled';
   };
 
@@ -60,8 +66,9 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const claim = async (): Promise<'settled' | 'throttled' | undefined> => {
     const request = claimOf(lease, memory.item);
     try {
-      const { applied, item } = await table.claim(request, { ...means, throttled: 'throw' });
+      const { applied, item } = await table.claim(request, { tell, timeLeft: means.claimTimeLeft, stop, throttled: 'throw' });
       if (!applied && item?.lease?.id !== leaseId) return 'settled';
+      carried = memory.unsaved?.refreshToken;
       claimed = item;
     } catch (error) {
       if (error instanceof TableTrouble) return 'throttled';
@@ -91,7 +98,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
    */
   const send = async (): Promise<Answer | typeof LIMIT_REACHED> => {
     const ms = Math.min(limitMs, leaseLeft());
-    if (!claimed?.refreshToken) return request(ms, storeLate);
+    if (!refreshToken()) return request(ms, storeLate);
     let isReplaying = false;
     let late: Answer | undefined;
     const first = await request(ms / 2, answer => {
@@ -112,27 +119,34 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   };
 
   const request = async (ms: number, onLate: (answer: Answer) => void): Promise<Answer | typeof LIMIT_REACHED> => {
-    const issuedAt = Math.round(clock.now());
     const sentAt = host.monotonic();
+    // By the table's time at the claim and the monotonic clock since: a wall clock that jumps cannot make an older answer look newer.
+    const issuedAt = since + Math.round(sentAt - claimedAt);
     tell('refreshing', { leaseId });
     return withLimit({ host, ms, onLate }, async signal => {
-      const result = await means.refresh({ tokenId, signal, refreshToken: claimed?.refreshToken });
+      const result = await means.refresh({ tokenId, signal, refreshToken: refreshToken() });
       return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
     });
   };
 
-  const lateCommitOf = (answer: Answer) => commitOf({ lease, claimed, earlyRejections }, answer, Math.round(clock.now()));
+  const refreshToken = () => carried ?? claimed?.refreshToken;
 
+  const lateCommitOf = (answer: Answer) => commitOf({ lease, claimed, carried, earlyRejections }, answer, Math.round(clock.now()));
+
+  /** The provider has issued it: so it is used from now on, and stored as soon as the table takes it, if not now then with a later call. */
   const store = async (answer: Answer): Promise<'settled'> => {
     tell('refreshed', { leaseId });
     const late = lateCommitOf(answer);
+    memory.applyUnsaved(late);
+    const soon = deadlineIn(host, LEFT_ALONE_LIMIT_MS);
+    const by = { tell, timeLeft: () => stop.aborted ? Math.min(means.timeLeft(), soon()) : means.timeLeft() };
     try {
-      const { applied, item } = await table.commit({ ...late, onlyIf: { lease: leaseId } }, means);
-      if (!applied && !isTokenOf(item, late)) await table.commit(late, means);
+      const { applied, item } = await table.commit({ ...late, onlyIf: { lease: leaseId } }, by);
+      if (!applied && !isTokenOf(item, late)) await table.commit(late, by);
     } catch (error) {
-      if (!(error instanceof SharedTokenError) || error.code !== 'TABLE_UNAVAILABLE') throw error;
-      // The provider has issued it, so it is used here, and stored as soon as the table answers again.
-      memory.applyUnsaved(late);
+      if (!(error instanceof SharedTokenError)) throw error;
+      // What the table refuses for good, others shall not fetch again at once.
+      if (error.code !== 'TABLE_UNAVAILABLE') await release(error.code, toFailure(error, claimed?.failure, Math.round(clock.now())));
     }
     return 'settled';
   };
@@ -140,7 +154,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   /** The answer of a request that was given up. No timer waits for it; if it comes, it is a credential that must not be lost. */
   const storeLate = (answer: Answer): void => {
     const late = lateCommitOf(answer);
-    memory.unsaved = late;
+    if ((memory.item?.token?.issuedAt ?? 0) >= late.token.issuedAt) return;
+    memory.applyUnsaved(late);
     table.commit(late, { tell, timeLeft: deadlineIn(host, SAVE_LIMIT_MS) }).catch(() => undefined); // tried again with the next call
   };
 

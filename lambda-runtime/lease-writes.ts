@@ -20,7 +20,7 @@ function formerHolderDied({ since, until }: Lease, previous: Failure | undefined
 
 /** Keeps a deletion by time to live away from the lease. An item that lives for ever gets none: its refresh token may be the only credential. */
 function expireAfterClaim({ until }: Lease, item: TokenItem | undefined): number | undefined {
-  if (item?.base && item.expireAfter === undefined) return undefined;
+  if (item && item.expireAfter === undefined) return undefined;
   return Math.max(item?.expireAfter ?? 0, expireAfter(until));
 }
 
@@ -29,6 +29,8 @@ export interface Holding {
   readonly lease: Lease;
   /** What the claim returned: the snapshot to work from, refresh token included. */
   readonly claimed: TokenItem | undefined;
+  /** A refresh token that this process was issued and could not store yet: it is newer than the stored one. */
+  readonly carried: string | undefined;
   /** The storm guard's count, this refresh included. */
   readonly earlyRejections: number;
 }
@@ -39,8 +41,9 @@ export interface Answer extends FreshToken {
 }
 
 /** The late commit: it asks for the token that was claimed, not for the lease. */
-export function commitOf({ lease, claimed, earlyRejections }: Holding, answer: Answer, now: number): Commit {
-  const { accessToken, issuedAt, expiresAt, refreshToken, tookMs } = answer;
+export function commitOf({ lease, claimed, carried, earlyRejections }: Holding, answer: Answer, now: number): Commit {
+  const { accessToken, issuedAt, expiresAt, tookMs } = answer;
+  const refreshToken = answer.refreshToken ?? carried;
   const { base, meta, refreshMs } = claimed ?? {};
   const keepsForEver = expiresAt === undefined || (refreshToken ?? claimed?.refreshToken);
   return {

@@ -35,21 +35,36 @@ type FailedHow = Pick<RefreshFailure, 'code'> & Partial<RefreshFailure>;
 /** Reads whatever `refresh` threw: our own errors, and the fields that OAuth and HTTP libraries put on theirs. */
 export function failureOf(tokenId: string, thrown: unknown, now: number): RefreshFailure {
   if (thrown instanceof SharedTokenError) return { code: thrown.code, terminal: false, retryAfterMs: 0, error: thrown };
-  const fields = fieldsOf(thrown);
-  const code = codeOf(fields);
+  const { code, retryAfterMs } = read(thrown, now);
   return {
     code,
     terminal: TERMINAL.has(code),
-    retryAfterMs: parseRetryAfter(fields.retryAfter, now),
+    retryAfterMs,
     error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}): see the cause.`, { cause: thrown }),
   };
 }
 
-/** A code, never a provider's text: it is stored, and read by people. */
-function codeOf({ error, code, status, cause, name }: Fields): string {
-  const candidates = [error, code, status, fieldsOf(cause).code, name];
-  const isCode = (value: unknown) => (typeof value === 'string' || typeof value === 'number') && /^[\w.-]{1,64}$/.test(`${value}`);
-  return String(candidates.find(isCode) ?? 'refresh_failed');
+/** What was thrown may be anything, with getters that throw themselves. */
+function read(thrown: unknown, now: number): Pick<RefreshFailure, 'code' | 'retryAfterMs'> {
+  try {
+    const { error, code, status, cause, name, retryAfter, response } = fieldsOf(thrown);
+    const { data, headers, status: responseStatus } = fieldsOf(response);
+    const candidates = [error, fieldsOf(data).error, typeof code === 'string' ? code : '', status, responseStatus, fieldsOf(cause).code, name];
+    return {
+      code: String(candidates.find(isCode) ?? UNKNOWN_CODE),
+      retryAfterMs: parseRetryAfter(retryAfter ?? fieldsOf(headers)['retry-after'], now),
+    };
+  } catch {
+    return { code: UNKNOWN_CODE, retryAfterMs: 0 };
+  }
+}
+
+const UNKNOWN_CODE = 'refresh_failed';
+
+/** A code, never a provider's text, nor anything that looks like a credential: it is stored, and read by people. */
+function isCode(value: unknown): boolean {
+  const text = typeof value === 'number' ? String(value) : value;
+  return typeof text === 'string' && /^[\w.-]{1,40}$/.test(text) && text.replace(/\D/g, '').length <= 3;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -59,7 +59,9 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     if (caller.timeLeft() > latest()) latest = caller.timeLeft;
     if (!lead.refresh && caller.refresh) lead = caller;
     try {
-      const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => landing);
+      // Nobody but the first waits for the successor of a token that works.
+      const answer = caller === first ? landing : Promise.race([landing, usable]);
+      const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => answer);
       if (token !== LIMIT_REACHED) return token;
       throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded();
     } finally {
@@ -71,6 +73,8 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   const fly = async (): Promise<StoredToken> => {
     await saveUnsaved();
     for (;;) {
+      // What the first reply left of the time: with what a call began with, a slow first read alone could forbid to claim.
+      if (fresh) memory.longestTimeLeftMs = Math.max(memory.longestTimeLeftMs, timeLeft());
       const decision = decide(situationOf(means, {
         fresh, looks, triedAhead, doubted: lead.doubted, lookingMs: host.monotonic() - lookingSince, timeLeftMs: timeLeft(), mayRefresh: lead.refresh !== undefined,
       }));
@@ -83,18 +87,33 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       if (decision.action === 'wait') {
         await lookAfter(decision.ms);
         if (decision.reason !== 'idle') lookingSince = host.monotonic();
-      } else if (decision.action === 'read' || (decision.action === 'use' && decision.ahead === 'read')) {
-        await look();
+      } else if (decision.action === 'use') {
+        letGo(decision.token);
+        await refreshAhead(decision.ahead);
+      } else if (decision.action === 'read') {
+        await look(timeLeft);
       } else {
-        triedAhead ||= decision.action === 'use';
-        await refresh();
+        await refresh(timeLeft);
       }
     }
   };
 
-  const look = async (): Promise<void> => {
+  /** One attempt, and a short one where the table makes trouble: the token works, and a later call may try again. */
+  const refreshAhead = async (step: 'no' | 'read' | 'claim'): Promise<void> => {
+    const soon = deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft()));
+    triedAhead = step === 'claim';
+    try {
+      await (step === 'read' ? look(soon) : refresh(soon));
+    } catch (error) {
+      if (!(error instanceof SharedTokenError)) throw error;
+      triedAhead = true;
+      memory.pauseAhead();
+    }
+  };
+
+  const look = async (within: Deadline): Promise<void> => {
     looks++;
-    await table.read({ tell: lead.tell, timeLeft, stop });
+    await table.read({ tell: lead.tell, timeLeft: within, stop });
     fresh = true;
   };
 
@@ -102,28 +121,29 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     lead.tell('waiting', { until: host.now() + ms, leaseId: memory.item?.lease?.id });
     await host.sleep(Math.min(ms, timeLeft()), stop);
     checkTime();
-    await look();
+    await look(timeLeft);
   };
 
-  const refresh = async (): Promise<void> => {
+  const refresh = async (claimTimeLeft: Deadline): Promise<void> => {
     // A claim is decided only where the lead has a refresh function.
-    holder = leaseHolder({ ...means, ...lead, refresh: lead.refresh as Refresh, timeLeft });
+    holder = leaseHolder({ ...means, ...lead, refresh: lead.refresh as Refresh, timeLeft, claimTimeLeft, stop });
     const outcome = await holder.run();
     holder = undefined;
     fresh = true;
     if (outcome === 'settled') return;
-    if (outcome === 'throttled') return lookAfter(backOff(looks, host.random()));
+    if (outcome === 'throttled') return triedAhead ? memory.pauseAhead() : lookAfter(backOff(looks, host.random()));
     failure = outcome;
     if (isFinal(outcome) && !memory.usableToken(clock.now())) throw failed(outcome.error.code, memory.item?.failure?.retryAt);
   };
 
   /** One attempt: the token is in use already, and whoever called must not wait long for it to be stored. */
   const saveUnsaved = async (): Promise<void> => {
-    if (!memory.unsaved) return;
+    if (!memory.unsaved || memory.isAheadPaused()) return;
     try {
       await table.commit(memory.unsaved, { tell: lead.tell, timeLeft: deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft())), stop });
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
+      memory.pauseAhead();
     }
   };
 
@@ -143,6 +163,8 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   };
 
   const deadlineExceeded = (): SharedTokenError => {
+    const trouble = table.trouble();
+    if (trouble) return trouble;
     const { lease, failure: last } = memory.item ?? {};
     const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
       : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
@@ -150,6 +172,8 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
   };
 
+  let letGo: (token: StoredToken) => void = () => undefined;
+  const usable = new Promise<StoredToken>(resolve => { letGo = resolve; });
   const landing = fly().finally(() => {
     hasLanded = true;
   });
@@ -162,7 +186,9 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
 export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'triedAhead' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
 
 export function situationOf({ host, clock, memory }: TokenMeans, view: FlightView): Situation {
-  return { ...view, ...memory.view(), now: clock.now(), jitter: host.random() };
+  const { unsaved } = memory;
+  const triedAhead = view.triedAhead || unsaved !== undefined || memory.isAheadPaused();
+  return { ...view, ...memory.view(), triedAhead, now: clock.now(), jitter: host.random() };
 }
 
 export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {

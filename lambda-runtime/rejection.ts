@@ -4,7 +4,11 @@ export type Outcome<T> = { readonly value: T } | { readonly error: unknown };
 /** The default test for "the API refused the token": status 401, on a response or on an error, as HTTP clients spell it. */
 export function isUnauthorized(outcome: Outcome<unknown>): boolean {
   const subject = 'error' in outcome ? outcome.error : outcome.value;
-  return saysUnauthorized(subject) || saysUnauthorized((subject as { readonly response?: unknown } | null | undefined)?.response);
+  try {
+    return saysUnauthorized(subject) || saysUnauthorized((subject as { readonly response?: unknown } | null | undefined)?.response);
+  } catch {
+    return false; // a getter of the value's own that throws
+  }
 }
 
 function saysUnauthorized(subject: unknown): boolean {

@@ -39,7 +39,9 @@ const ASSUMED_REFRESH_MS = 300;
 export const READER_PATIENCE_MS = 2 * SECOND;
 /** One request to the table may take this long; then its outcome is unknown and it is sent again. */
 export const TABLE_CALL_LIMIT_MS = SECOND;
-/** One attempt to store what the table did not take in time: its token is in use already, and no caller waits long for that. */
+/** What was sent is stored, though everyone left; but nothing keeps a process busy for longer than this. */
+export const LEFT_ALONE_LIMIT_MS = 5 * SECOND;
+/** For what is done beside a token that works: a look ahead, a claim ahead, storing what the table did not take in time. */
 export const SAVE_LIMIT_MS = SECOND;
 /** Before the one retry with a token too young to be given up: some providers need a moment to accept their own token. */
 export const YOUNG_TOKEN_PAUSE_MS = 500;
@@ -146,6 +148,11 @@ export function nextLookIn({ lease, refreshMs = ASSUMED_REFRESH_MS, watchedMs, l
 /** Between looks where no lease says when to expect something. */
 export function idleLookIn(looks: number, jitter: number): number {
   return (0.5 + jitter) * min(50 * 1.6 ** looks, LONGEST_LOOK_STEP_MS);
+}
+
+/** After trouble with the successor of a token that still works. */
+export function aheadPause(jitter: number): number {
+  return (5 + 10 * jitter) * SECOND;
 }
 
 /** After throttling or an unreachable table. */

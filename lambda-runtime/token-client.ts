@@ -52,8 +52,8 @@ export class TokenClient {
    * @throws SharedTokenError where no usable token can be had; and whatever `call` throws
    */
   async use<T>(call: (token: string) => Promise<T> | T, options: UseOptions<T> = {}): Promise<T> {
-    const { isRejection = isUnauthorized } = options;
     const caller = this.#caller(options);
+    const { isRejection = isUnauthorized } = options;
     const first = await this.#acquire(caller);
     const outcome = await settle(call, first);
     if (!isRejection(outcome)) return unwrap(outcome);
@@ -77,7 +77,7 @@ export class TokenClient {
   async #successorOf(first: string, caller: Caller): Promise<string> {
     const second = await this.#acquire(caller);
     if (second !== first) return second;
-    await this.#host.sleep(YOUNG_TOKEN_PAUSE_MS, caller.signal);
+    await this.#host.sleep(Math.min(YOUNG_TOKEN_PAUSE_MS, Math.max(0, caller.timeLeft())), caller.signal);
     return this.#acquire({ ...caller, doubted: first });
   }
 

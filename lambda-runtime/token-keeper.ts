@@ -1,5 +1,4 @@
 import { decide } from './decide';
-import { SharedTokenError } from './errors';
 import type { Tell } from './events';
 import type { Host, TableClock } from './host';
 import { abortedError, type Caller, refreshFlight, type RefreshFlight, situationOf } from './refresh-flight';
@@ -43,18 +42,17 @@ export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { rea
     async get(caller) {
       if (caller.signal?.aborted) throw abortedError(tokenId, caller.signal);
       const timeLeftMs = caller.timeLeft();
-      memory.longestTimeLeftMs = Math.max(memory.longestTimeLeftMs, timeLeftMs);
       const decision = decide(situationOf(means, {
         fresh: false, looks: 0, triedAhead: false, doubted: caller.doubted, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
       }));
-      const isSettled = decision.action === 'use' && decision.ahead === 'no' && !memory.unsaved;
+      const isSettled = decision.action === 'use' && decision.ahead === 'no' && (!memory.unsaved || memory.isAheadPaused());
       if (isSettled || (decision.action === 'use' && flight?.isOpen())) return decision.token;
       try {
         return await fly(caller);
       } catch (error) {
         // No failure to find a successor takes away a token that still works.
         const token = memory.usableToken(clock.now());
-        if (token && error instanceof SharedTokenError && error.code !== 'ABORTED') return token;
+        if (token && !caller.signal?.aborted) return token;
         throw error;
       }
     },

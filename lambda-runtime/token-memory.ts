@@ -1,6 +1,6 @@
 import { isRejected, isTooYoungToReject, isUsable, type Rejection, type Situation } from './decide';
 import type { Host } from './host';
-import { rejectedEarly } from './timing';
+import { aheadPause, rejectedEarly } from './timing';
 import type { StoredToken, TokenItem } from './token-item';
 import type { Commit } from './token-store';
 
@@ -17,8 +17,11 @@ export interface TokenMemory {
   apply(item: TokenItem | undefined, request: number): void;
   /** Is the present token news to whoever observes? True once for each. */
   isNews(): boolean;
-  /** Uses a token that is not stored yet as if it were. */
+  /** Uses a token that is not stored yet as if it were, until something else is stored. */
   applyUnsaved(commit: Commit): void;
+  /** A successor cannot be fetched or stored just now: while the present token works, nobody tries again before a pause. */
+  pauseAhead(): void;
+  isAheadPaused(): boolean;
   usableToken(now: number): StoredToken | undefined;
   /**
    * Notes that the API refused this exact token.
@@ -39,6 +42,7 @@ export function tokenMemory(host: Host): TokenMemory {
   let lastApplied = 0;
   let firstSeen = { accessToken: '', issuedAt: 0, at: 0, aheadJitter: 0, isTold: false };
   let watched = { id: '', until: 0, since: 0 };
+  let aheadPausedUntil = -Infinity;
 
   const take = (next: TokenItem | undefined): void => {
     item = next;
@@ -50,6 +54,13 @@ export function tokenMemory(host: Host): TokenMemory {
     }
   };
 
+  /** What the table says, and over it the token that it does not hold yet, unless another was stored meanwhile. */
+  const withUnsaved = (next: TokenItem | undefined): TokenItem | undefined => {
+    const { unsaved } = memory;
+    if (!unsaved || (next?.token && !isBase(next, unsaved.onlyIf))) return next;
+    return { ...next, token: { ...unsaved.token, generation: (next?.base?.generation ?? 0) + 1 } };
+  };
+
   const memory: TokenMemory = {
     get item() { return item; },
     unsaved: undefined,
@@ -58,7 +69,7 @@ export function tokenMemory(host: Host): TokenMemory {
     apply(next, request) {
       if (request < lastApplied) return;
       lastApplied = request;
-      take(next);
+      take(withUnsaved(next));
     },
     isNews() {
       const { isTold } = firstSeen;
@@ -66,10 +77,13 @@ export function tokenMemory(host: Host): TokenMemory {
       return !isTold;
     },
     applyUnsaved(commit) {
-      const token = { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 };
       memory.unsaved = commit;
-      take({ ...item, base: token, token, lease: undefined, failure: undefined });
+      take({ ...item, token: { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 }, lease: undefined, failure: undefined });
     },
+    pauseAhead() {
+      aheadPausedUntil = host.monotonic() + aheadPause(host.random());
+    },
+    isAheadPaused: () => host.monotonic() < aheadPausedUntil,
     usableToken: now => isUsable(item?.token, rejection, now) ? item?.token : undefined,
     reject(accessToken, now) {
       const token = item?.token;
@@ -95,4 +109,9 @@ export function tokenMemory(host: Host): TokenMemory {
     }),
   };
   return memory;
+}
+
+/** Does the item hold the token that a commit was to replace? */
+function isBase({ base }: TokenItem, onlyIf: Commit['onlyIf']): boolean {
+  return 'base' in onlyIf && base?.generation === onlyIf.base?.generation && base?.issuedAt === onlyIf.base?.issuedAt;
 }

@@ -1,6 +1,7 @@
 import type { Tell } from './events';
 import { type Deadline, type Host, LIMIT_REACHED, withLimit } from './host';
 import { backOff, TABLE_CALL_LIMIT_MS } from './timing';
+import type { SharedTokenError } from './errors';
 import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
 import type { TokenMemory } from './token-memory';
@@ -33,13 +34,18 @@ export interface TokenTable {
   claim(claim: Claim, by: Requester): Promise<WriteReply>;
   commit(commit: Commit, by: Requester): Promise<WriteReply>;
   release(release: Release, by: Requester): Promise<WriteReply>;
+  /** The error for a caller whose time ended while the table did not answer; nothing while it does. */
+  trouble(): SharedTokenError | undefined;
 }
 
 export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenTable {
+  let lastTrouble: TableTrouble | undefined;
+
   const attempt = async (send: (signal: AbortSignal) => Promise<WriteReply>, ms: number): Promise<WriteReply> => {
     const request = memory.requestStarts();
     const reply = await withLimit({ host, ms }, send);
     if (reply === LIMIT_REACHED) throw new TableTrouble(false, new Error('No answer within the limit of one request'));
+    lastTrouble = undefined;
     memory.apply(reply.item, request);
     return reply;
   };
@@ -47,9 +53,12 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
   const persist = async (send: (signal: AbortSignal) => Promise<WriteReply>, { timeLeft, stop, throttled }: Requester): Promise<WriteReply> => {
     for (let attempts = 0; ; attempts++) {
       try {
-        return await attempt(send, Math.min(TABLE_CALL_LIMIT_MS, timeLeft()));
+        // A table that is slow rather than gone gets more time with each attempt.
+        return await attempt(send, Math.min(TABLE_CALL_LIMIT_MS * 2 ** attempts, timeLeft()));
       } catch (error) {
-        if (!(error instanceof TableTrouble) || (error.throttled && throttled)) throw error;
+        if (!(error instanceof TableTrouble)) throw error;
+        lastTrouble = error;
+        if (error.throttled && throttled) throw error;
         const pause = backOff(attempts, host.random());
         if (stop?.aborted || timeLeft() <= pause) throw unavailable(error);
         await host.sleep(pause, stop);
@@ -73,10 +82,13 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
         memory.isNews(); // told by this event
         by.tell('committed', { generation: reply.item?.base?.generation });
       }
-      if (memory.unsaved === commit) memory.unsaved = undefined; // stored, or something newer is
+      // Stored; or refused even though late, so something newer is.
+      const isSettled = reply.applied || isTokenOf(reply.item, commit) || 'base' in commit.onlyIf;
+      if (isSettled && memory.unsaved?.token === commit.token) memory.unsaved = undefined;
       return reply;
     },
     release: (release, by) => persist(signal => store.release(tokenId, release, signal), by),
+    trouble: () => lastTrouble && unavailable(lastTrouble),
   };
 }
 

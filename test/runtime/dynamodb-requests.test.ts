@@ -199,7 +199,7 @@ describe('commit', () => {
       ...UPDATE,
       UpdateExpression: 'SET #accessToken = :accessToken, #issuedAt = :issuedAt, #expiresAt = :expiresAt, ' +
         '#refreshMs = :refreshMs, #expireAfter = :expireAfter, #generation = if_not_exists(#generation, :zero) + :one REMOVE #failure',
-      ConditionExpression: '(#generation = :baseGeneration AND #issuedAt = :baseIssuedAt) OR attribute_not_exists(#accessToken)',
+      ConditionExpression: '(#generation = :baseGeneration AND #issuedAt = :baseIssuedAt) OR attribute_not_exists(#accessToken) OR #issuedAt < :issuedAt',
       ExpressionAttributeNames: {
         '#accessToken': 'accessToken',
         '#generation': 'generation',
@@ -225,7 +225,7 @@ describe('commit', () => {
 
   test('late, without a base: only where there still is no token', () => {
     const { ConditionExpression, UpdateExpression, ExpressionAttributeNames } = committed({ onlyIf: { base: undefined } });
-    expect(ConditionExpression).toBe('attribute_not_exists(#accessToken)');
+    expect(ConditionExpression).toBe('attribute_not_exists(#accessToken) OR #issuedAt < :issuedAt');
     expect(UpdateExpression).not.toContain('#lease');
     expect(Object.values(ExpressionAttributeNames)).not.toContain('lease');
   });

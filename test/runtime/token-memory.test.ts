@@ -311,9 +311,24 @@ describe('a token that could not be stored yet', () => {
     expect(memory.unsaved).toBe(commit);
     expect(memory.item?.token).toEqual({ ...commit.token, generation: 8 });
     expect(memory.item).toMatchObject({ meta: { earlyRejections: 2 }, refreshMs: 300, refreshToken: 'r-1' });
-    expect(memory.item?.base).toMatchObject({ generation: 8, issuedAt: commit.token.issuedAt });
+    expect(memory.item?.base?.generation).toBe(7); // what the table holds, and so what a claim asks for
     expect(memory.item?.lease).toBeUndefined();
     expect(memory.item?.failure).toBeUndefined();
+  });
+
+  test('stays in use over what the table says, until another token was stored', () => {
+    const stored = itemWith(token('old', { generation: 7 }));
+    learn(stored);
+    const { base } = stored;
+    const commit = { ...commitOf('new'), onlyIf: { base } };
+    memory.applyUnsaved(commit);
+    learn({ ...stored, lease: lease() });
+    expect(memory.item?.token?.accessToken).toBe('new');
+    expect(memory.item?.lease).toBeDefined();
+    learn(undefined); // deleted: it still is the newest there is
+    expect(memory.item?.token?.accessToken).toBe('new');
+    learn(itemWith(token('another', { generation: 8 })));
+    expect(memory.item?.token?.accessToken).toBe('another');
   });
 
   test('begins at generation 1 where there was none, and counts on where only the token was removed', () => {
