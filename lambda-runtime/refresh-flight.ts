@@ -76,7 +76,13 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       // What the first reply left of the time: with what a call began with, a slow first read alone could forbid to claim.
       if (fresh) memory.longestTimeLeftMs = Math.max(memory.longestTimeLeftMs, timeLeft());
       const decision = decide(situationOf(means, {
-        fresh, looks, triedAhead, doubted: lead.doubted, lookingMs: host.monotonic() - lookingSince, timeLeftMs: timeLeft(), mayRefresh: lead.refresh !== undefined,
+        fresh,
+        looks,
+        triedAhead,
+        doubted: lead.doubted,
+        lookingMs: host.monotonic() - lookingSince,
+        timeLeftMs: timeLeft(),
+        mayRefresh: lead.refresh !== undefined,
       }));
       if (decision.action === 'use' && decision.ahead === 'no') {
         if (memory.isNews()) lead.tell('adopted', { generation: decision.token.generation });

@@ -1,7 +1,7 @@
+import type { SharedTokenError } from './errors';
 import type { Tell } from './events';
 import { type Deadline, type Host, LIMIT_REACHED, withLimit } from './host';
 import { backOff, TABLE_CALL_LIMIT_MS } from './timing';
-import type { SharedTokenError } from './errors';
 import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
 import type { TokenMemory } from './token-memory';

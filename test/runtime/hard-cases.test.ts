@@ -12,14 +12,17 @@ const updateOf = ({ body }: ProxiedRequest) => String(body.UpdateExpression);
 const isCommit = (request: ProxiedRequest) => updateOf(request).includes('if_not_exists(#generation');
 const isClaim = (request: ProxiedRequest) => updateOf(request).includes('#lease = :lease');
 
-interface Answer { readonly accessToken: string; readonly expiresIn: number; readonly refreshToken?: string }
+interface Answer {
+  readonly accessToken: string;
+  readonly expiresIn: number;
+}
 
 /** A provider that answers when the test says so. */
-function heldAnswers(): { readonly refresh: () => Promise<Answer>; readonly answer: (index: number, answer: Answer) => void; readonly asked: () => number } {
+function heldAnswers() {
   const open: ((answer: Answer) => void)[] = [];
   return {
     refresh: async () => new Promise<Answer>(resolve => { open.push(resolve); }),
-    answer: (index, answer) => open[index]?.(answer),
+    answer: (index: number, answer: Answer) => open[index]?.(answer),
     asked: () => open.length,
   };
 }
@@ -214,7 +217,8 @@ describe('when everyone has left', () => {
 
 test('whatever refresh throws, hostile getters included: a typed error, and no lease is left behind', async () => {
   const hostile = Object.defineProperty(new Error('x'), 'code', { get() { throw new Error('hostile'); } });
-  const error: unknown = await new Instance().token(tokenId(), { refresh: async () => { throw hostile; } }).get({ timeoutMs: 900 }).catch((e: unknown) => e);
+  const token = new Instance().token(tokenId(), { refresh: async () => { throw hostile; } });
+  const error: unknown = await token.get({ timeoutMs: 900 }).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(SharedTokenError);
   expect(await table().item(tokenId())).not.toHaveProperty('lease');
 });

@@ -41,7 +41,8 @@ test.each([
   ['a refresh that hangs', async () => new Promise<never>(() => {})],
 ])('%s: error, events and item', async (_, refresh) => {
   const now = Date.now();
-  await table().put({ tokenId: tokenId(), accessToken: TOKEN, refreshToken: CREDENTIAL, generation: 1, issuedAt: now - 9_000, expiresAt: now - 1_000 });
+  const expired = { generation: 1, issuedAt: now - 9_000, expiresAt: now - 1_000 };
+  await table().put({ tokenId: tokenId(), accessToken: TOKEN, refreshToken: CREDENTIAL, ...expired });
   const instance = new Instance();
   const token = instance.token(tokenId(), { refresh, authLimitMs: 200 });
   const error: unknown = await token.get({ timeoutMs: 900 }).catch((thrown: unknown) => thrown);
