@@ -1,6 +1,6 @@
 import { SharedTokenError } from './errors';
 import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
-import { DEFAULT_CALL_LIMIT_MS } from './timing';
+import { answerMargin, DEFAULT_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import { ENV, TOKEN_ID_MAX_BYTES } from '../src/private/contract';
 
@@ -69,7 +69,7 @@ export function tableOf(tokenId: string, options: SharedTokenOptions): string {
 /** How long one call may take: its own option, what the invocation has left, or the function's timeout; less a margin in which to answer. */
 export function callLimitMs({ timeoutMs = DEFAULT_CALL_LIMIT_MS, context }: CallOptions): number {
   const invocation = context ? context.getRemainingTimeInMillis() : functionTimeoutMs();
-  return Math.min(timeoutMs, invocation - Math.min(500, invocation * 0.1));
+  return Math.min(timeoutMs, invocation - answerMargin(invocation));
 }
 
 function functionTimeoutMs(): number {

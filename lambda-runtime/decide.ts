@@ -31,11 +31,11 @@ export interface Situation {
   /** How long this flight has been looking with no lease or cool-down to wait for, by the own monotonic clock. */
   readonly lookingMs: number;
   readonly timeLeftMs: number;
-  /** The most time left that any call of this process began with. */
+  /** The most time that a call of this process had left after its first read. */
   readonly longestTimeLeftMs: number;
   readonly mayRefresh: boolean;
-  /** This flight tried to refresh ahead already, or holds a token it could not store yet: one attempt each. */
-  readonly triedAhead: boolean;
+  /** No refresh ahead now: this flight tried one, a token is not stored yet, or trouble with the table pauses it. */
+  readonly aheadBlocked: boolean;
   /** A random number in [0, 1), new for each decision. */
   readonly jitter: number;
   /** A random number in [0, 1), fixed for this process and generation. */
@@ -90,7 +90,7 @@ function isLeaseAlive({ item, now, leaseWatchedMs }: Situation): boolean {
 
 /** Inside the window one instance refreshes, at its own moment; nobody else waits for it. */
 function refreshAhead(token: StoredToken, situation: Situation): 'no' | 'read' | 'claim' {
-  if (situation.triedAhead || situation.now < refreshAheadFrom(token, situation.aheadJitter)) return 'no';
+  if (situation.aheadBlocked || situation.now < refreshAheadFrom(token, situation.aheadJitter)) return 'no';
   if (isLeaseAlive(situation) || coolDownLeft(situation.item?.failure, situation.now) > 0) return 'no';
   if (!situation.mayRefresh || !timeAllows(situation)) return 'no';
   return situation.fresh ? 'claim' : 'read';

@@ -1,6 +1,6 @@
 import type { Base } from './token-item';
 import type { Claim, Commit, Release } from './token-store';
-import { READABLE_ATTRIBUTES } from '../src/private/contract';
+import { type AttributeName, READABLE_ATTRIBUTES } from '../src/private/contract';
 
 /*
  * The operations of the protocol as DynamoDB requests: pure, so that another language's runtime can be compared with them.
@@ -77,7 +77,7 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
  * One entry where the map exists, so that what another version keeps in it stays. Late, the item may have vanished, and its map with it: an entry of a map
  * that is not there cannot be set.
  */
-function metaWith({ count, metaExists }: NonNullable<Commit['earlyRejections']>, isLate: boolean): Values {
+function metaWith({ count, metaExists }: NonNullable<Commit['earlyRejections']>, isLate: boolean): Update['set'] {
   if (!metaExists) return { meta: { earlyRejections: count } };
   return isLate ? {} : { 'meta.#earlyRejections': count };
 }
@@ -115,7 +115,7 @@ const GONE = null;
 
 interface Update {
   /** Attributes and their new values. What has none (`undefined`) is left as it is; what is `GONE` is removed. */
-  readonly set: Values;
+  readonly set: Partial<Record<AttributeName | 'meta.#earlyRejections', unknown>>;
   readonly add?: readonly string[];
   readonly condition: string;
   /** Of the condition and of `add`. */

@@ -7,6 +7,7 @@ import type { Host, TableClock } from './host';
 import { tokenError } from './token-error';
 import { parseItem } from './token-item';
 import { TableTrouble, type TokenStore, type WriteReply } from './token-store';
+import { ENV } from '../src/private/contract';
 
 /*
  * The only file that knows the AWS SDK.
@@ -19,7 +20,7 @@ const THROTTLED = new Set(['ProvisionedThroughputExceededException', 'Throttling
 
 /** Answers that no retry cures, with what to do. */
 const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> = {
-  ResourceNotFoundException: ['TABLE_NOT_FOUND', 'does not exist in this account and region: deploy it, or check SHARED_TOKEN_TABLE.'],
+  ResourceNotFoundException: ['TABLE_NOT_FOUND', `does not exist in this account and region: deploy it, or check ${ENV.TABLE}.`],
   AccessDeniedException: ['ACCESS_DENIED', 'refuses this function: attach it (attachTo), or grant its role this token id and the table\'s key.'],
   UnrecognizedClientException: ['ACCESS_DENIED', 'does not accept these AWS credentials: check them.'],
   ExpiredTokenException: ['ACCESS_DENIED', 'says that these AWS credentials have expired: renew them.'],

@@ -52,13 +52,16 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const earlyRejections = memory.earlyRejections();
   let claimed: TokenItem | undefined;
   let carried: string | undefined;
+  /** What the claim recorded, if it was a takeover. */
+  let tookOver: Failure | undefined;
 
   const run = async (): Promise<RefreshOutcome> => {
     const lost = await claim();
     if (lost) return lost;
     if (leaseLeft() >= limitMs / 2 && !stop.aborted) return sendAndStore();
+    // The provider was not asked, so nobody has to wait for it; that a former holder died is still counted.
     // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it.
-    await release('NOT_SENT');
+    await release('NOT_SENT', tookOver && { ...tookOver, retryAt: tookOver.at });
     return 'settled';
   };
 
@@ -69,6 +72,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
       const { applied, item } = await table.claim(request, { tell, timeLeft: means.claimTimeLeft, stop, throttled: 'throw' });
       if (!applied && item?.lease?.id !== leaseId) return 'settled';
       carried = memory.unsaved?.refreshToken;
+      tookOver = request.failure;
       claimed = item;
     } catch (error) {
       if (error instanceof TableTrouble) return 'throttled';
@@ -105,7 +109,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
       if (isReplaying) late = answer;
       else storeLate(answer);
     });
-    if (first !== LIMIT_REACHED || leaseLeft() < ms / 2) return first;
+    if (first !== LIMIT_REACHED || stop.aborted || leaseLeft() < ms / 2) return first;
     isReplaying = true;
     try {
       const second = await request(ms / 2, storeLate);

@@ -16,11 +16,11 @@ export interface RefreshFailure {
 }
 
 /** Answers that a second try would only repeat. */
-const REPEATABLE: readonly SharedTokenErrorCode[] = ['INVALID_REFRESH_RESULT', 'TOKEN_TOO_LARGE', 'TABLE_REQUEST_REFUSED'];
+const NOT_CURED_BY_RETRY: readonly SharedTokenErrorCode[] = ['INVALID_REFRESH_RESULT', 'TOKEN_TOO_LARGE'];
 
 /** Is it of no use to this call to try again within its deadline? */
 export function isFinal({ terminal, error }: RefreshFailure): boolean {
-  return terminal || REPEATABLE.includes(error.code);
+  return terminal || NOT_CURED_BY_RETRY.includes(error.code);
 }
 
 /** What the table records: it counts on from the failure recorded before. */
@@ -34,7 +34,8 @@ type FailedHow = Pick<RefreshFailure, 'code'> & Partial<RefreshFailure>;
 
 /** Reads whatever `refresh` threw: our own errors, and the fields that OAuth and HTTP libraries put on theirs. */
 export function failureOf(tokenId: string, thrown: unknown, now: number): RefreshFailure {
-  if (thrown instanceof SharedTokenError) return { code: thrown.code, terminal: false, retryAfterMs: 0, error: thrown };
+  // One of another token is whatever else refresh threw.
+  if (thrown instanceof SharedTokenError && thrown.tokenId === tokenId) return { code: thrown.code, terminal: false, retryAfterMs: 0, error: thrown };
   const { code, retryAfterMs } = read(thrown, now);
   return {
     code,

@@ -74,28 +74,29 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     await saveUnsaved();
     for (;;) {
       // What the first reply left of the time: with what a call began with, a slow first read alone could forbid to claim.
-      if (fresh) memory.longestTimeLeftMs = Math.max(memory.longestTimeLeftMs, timeLeft());
+      if (fresh) memory.noteTimeLeft(timeLeft());
       const decision = decide(situationOf(means, {
         fresh,
         looks,
-        triedAhead,
+        aheadBlocked: triedAhead,
         doubted: lead.doubted,
         lookingMs: host.monotonic() - lookingSince,
         timeLeftMs: timeLeft(),
         mayRefresh: lead.refresh !== undefined,
       }));
-      if (decision.action === 'use' && decision.ahead === 'no') {
-        if (memory.isNews()) lead.tell('adopted', { generation: decision.token.generation });
-        return decision.token;
+      if (decision.action === 'use') {
+        const { token, ahead } = decision;
+        if (ahead === 'no') return adopt(token);
+        checkTime();
+        letGo(token);
+        await refreshAhead(ahead);
+        continue;
       }
       if (decision.action === 'fail') throw failed(decision.code, decision.retryAt);
       checkTime();
       if (decision.action === 'wait') {
         await lookAfter(decision.ms);
         if (decision.reason !== 'idle') lookingSince = host.monotonic();
-      } else if (decision.action === 'use') {
-        letGo(decision.token);
-        await refreshAhead(decision.ahead);
       } else if (decision.action === 'read') {
         await look(timeLeft);
       } else {
@@ -104,8 +105,16 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     }
   };
 
+  const adopt = (token: StoredToken): StoredToken => {
+    if (memory.isNews()) {
+      memory.markTold();
+      lead.tell('adopted', { generation: token.generation });
+    }
+    return token;
+  };
+
   /** One attempt, and a short one where the table makes trouble: the token works, and a later call may try again. */
-  const refreshAhead = async (step: 'no' | 'read' | 'claim'): Promise<void> => {
+  const refreshAhead = async (step: 'read' | 'claim'): Promise<void> => {
     const soon = deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft()));
     triedAhead = step === 'claim';
     try {
@@ -131,8 +140,9 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   };
 
   const refresh = async (claimTimeLeft: Deadline): Promise<void> => {
+    const { authLimitMs, holder: name, tell } = lead;
     // A claim is decided only where the lead has a refresh function.
-    holder = leaseHolder({ ...means, ...lead, refresh: lead.refresh as Refresh, timeLeft, claimTimeLeft, stop });
+    holder = leaseHolder({ ...means, refresh: lead.refresh as Refresh, authLimitMs, holder: name, tell, timeLeft, claimTimeLeft, stop });
     const outcome = await holder.run();
     holder = undefined;
     fresh = true;
@@ -144,7 +154,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
 
   /** One attempt: the token is in use already, and whoever called must not wait long for it to be stored. */
   const saveUnsaved = async (): Promise<void> => {
-    if (!memory.unsaved || memory.isAheadPaused()) return;
+    if (!memory.unsaved || !memory.hasToSave()) return;
     try {
       await table.commit(memory.unsaved, { tell: lead.tell, timeLeft: deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft())), stop });
     } catch (error) {
@@ -189,12 +199,11 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
 }
 
 /** What a decision depends on beside the state that the process shares. */
-export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'triedAhead' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
+export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'aheadBlocked' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
 
 export function situationOf({ host, clock, memory }: TokenMeans, view: FlightView): Situation {
-  const { unsaved } = memory;
-  const triedAhead = view.triedAhead || unsaved !== undefined || memory.isAheadPaused();
-  return { ...view, ...memory.view(), triedAhead, now: clock.now(), jitter: host.random() };
+  const aheadBlocked = view.aheadBlocked || memory.unsaved !== undefined || memory.isAheadPaused();
+  return { ...view, ...memory.view(), aheadBlocked, now: clock.now(), jitter: host.random() };
 }
 
 export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {

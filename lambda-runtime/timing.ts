@@ -63,7 +63,7 @@ export function usableUntil(token: Lifetime): number {
   return (token.expiresAt ?? Infinity) - min(LONGEST_MARGIN_MS, lifeOf(token) * 0.1);
 }
 
-/** When this instance refreshes ahead: its own moment in the last 20 % of the token's life at most. `jitter` is fixed per instance and generation. */
+/** When this instance refreshes ahead: its own moment in the window before the margin, 20 % of the token's life at most. `jitter` is fixed per instance and generation. */
 export function refreshAheadFrom(token: StoredToken, jitter: number): number {
   return usableUntil(token) - min(LONGEST_WINDOW_MS, lifeOf(token) * 0.2) * (1 - jitter);
 }
@@ -93,6 +93,11 @@ function durationOf(lease: Lease): number {
 /** Milliseconds until a lease is over: by the table's clock, or by having watched it unchanged for its whole duration, whichever comes first. */
 export function leaseEndsIn(lease: Lease, now: number, watchedMs: number): number {
   return min(lease.until + LEASE_GRACE_MS - now, durationOf(lease) - watchedMs);
+}
+
+/** What is kept of an invocation's time for an answer to the caller: 10 %, at most 0.5 s. */
+export function answerMargin(invocationMs: number): number {
+  return Math.min(500, invocationMs * 0.1);
 }
 
 /** How much of the time left is kept for the commit. */

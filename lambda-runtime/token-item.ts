@@ -1,4 +1,5 @@
 import { tokenError } from './token-error';
+import type { AttributeName } from '../src/private/contract';
 
 /** The token itself, as commit wrote it. */
 export interface StoredToken {
@@ -78,7 +79,7 @@ const ITEM = {
   failure: SOME_MAP,
   meta: SOME_MAP,
   expireAfter: SOME_NUMBER,
-};
+} satisfies Record<Exclude<AttributeName, 'tokenId'>, Type<unknown>>;
 const BASE = { generation: NUMBER, issuedAt: NUMBER };
 const LEASE = { id: TEXT, since: NUMBER, until: NUMBER, holder: SOME_TEXT };
 const FAILURE = { code: SOME_TEXT, count: NUMBER, at: NUMBER, retryAt: NUMBER };

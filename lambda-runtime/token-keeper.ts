@@ -24,7 +24,7 @@ export interface TokenKeeper {
    * @throws SharedTokenError at the caller's deadline at the latest
    */
   get(caller: Caller): Promise<StoredToken>;
-  /** Notes that the API refused this exact token, and tells it where that is news. */
+  /** Notes that the API refused this exact token, and tells it where that is believed. */
   reject(accessToken: string, tell: Tell): void;
 }
 
@@ -43,9 +43,9 @@ export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { rea
       if (caller.signal?.aborted) throw abortedError(tokenId, caller.signal);
       const timeLeftMs = caller.timeLeft();
       const decision = decide(situationOf(means, {
-        fresh: false, looks: 0, triedAhead: false, doubted: caller.doubted, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
+        fresh: false, looks: 0, aheadBlocked: false, doubted: caller.doubted, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
       }));
-      const isSettled = decision.action === 'use' && decision.ahead === 'no' && (!memory.unsaved || memory.isAheadPaused());
+      const isSettled = decision.action === 'use' && decision.ahead === 'no' && !memory.hasToSave();
       if (isSettled || (decision.action === 'use' && flight?.isOpen())) return decision.token;
       try {
         return await fly(caller);

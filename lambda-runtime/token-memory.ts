@@ -9,14 +9,18 @@ export interface TokenMemory {
   readonly item: TokenItem | undefined;
   /** A token that the provider issued to this process and that could not be stored yet. */
   unsaved: Commit | undefined;
-  /** The most time left that any call began with. */
-  longestTimeLeftMs: number;
+  /** Notes how much time a call has left after its first read: the most there ever was bounds what a refresh may need. */
+  noteTimeLeft(ms: number): void;
   /** A number for a request that starts now; its reply is applied with it. */
   requestStarts(): number;
   /** Takes over what a reply says, unless a request that began later was answered already. */
   apply(item: TokenItem | undefined, request: number): void;
-  /** Is the present token news to whoever observes? True once for each. */
+  /** Is the present token news to whoever observes? */
   isNews(): boolean;
+  /** It was told. */
+  markTold(): void;
+  /** Is there a token to store, and the table not in trouble just now? */
+  hasToSave(): boolean;
   /** Uses a token that is not stored yet as if it were, until something else is stored. */
   applyUnsaved(commit: Commit): void;
   /** A successor cannot be fetched or stored just now: while the present token works, nobody tries again before a pause. */
@@ -26,7 +30,7 @@ export interface TokenMemory {
   /**
    * Notes that the API refused this exact token.
    *
-   * @returns false where that changes nothing: memory holds another token already, or this one is too young for its rejection to be believed
+   * @returns false where that is not believed: memory holds another token already, or this one is too young
    */
   reject(accessToken: string, now: number): boolean;
   /** The storm guard's count after a refresh of what memory holds now: one more if that was rejected before half its life, else none. */
@@ -43,6 +47,7 @@ export function tokenMemory(host: Host): TokenMemory {
   let firstSeen = { accessToken: '', issuedAt: 0, at: 0, aheadJitter: 0, isTold: false };
   let watched = { id: '', until: 0, since: 0 };
   let aheadPausedUntil = -Infinity;
+  let longestTimeLeftMs = 0;
 
   const take = (next: TokenItem | undefined): void => {
     item = next;
@@ -64,18 +69,20 @@ export function tokenMemory(host: Host): TokenMemory {
   const memory: TokenMemory = {
     get item() { return item; },
     unsaved: undefined,
-    longestTimeLeftMs: 0,
+    noteTimeLeft(ms) {
+      longestTimeLeftMs = Math.max(longestTimeLeftMs, ms);
+    },
     requestStarts: () => ++requests,
     apply(next, request) {
       if (request < lastApplied) return;
       lastApplied = request;
       take(withUnsaved(next));
     },
-    isNews() {
-      const { isTold } = firstSeen;
+    isNews: () => !firstSeen.isTold,
+    markTold() {
       firstSeen.isTold = true;
-      return !isTold;
     },
+    hasToSave: () => memory.unsaved !== undefined && !memory.isAheadPaused(),
     applyUnsaved(commit) {
       memory.unsaved = commit;
       take({ ...item, token: { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 }, lease: undefined, failure: undefined });
@@ -104,7 +111,7 @@ export function tokenMemory(host: Host): TokenMemory {
       item,
       rejection,
       leaseWatchedMs: host.monotonic() - watched.since,
-      longestTimeLeftMs: memory.longestTimeLeftMs,
+      longestTimeLeftMs,
       aheadJitter: firstSeen.aheadJitter,
     }),
   };

@@ -79,7 +79,7 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
     async commit(commit, by) {
       const reply = await persist(signal => store.commit(tokenId, commit, signal), by);
       if (isTokenOf(reply.item, commit)) {
-        memory.isNews(); // told by this event
+        memory.markTold();
         by.tell('committed', { generation: reply.item?.base?.generation });
       }
       // Stored; or refused even though late, so something newer is.

@@ -39,6 +39,7 @@ export class SoakProvider {
    */
   static async start(hasStoredOne: (tokenId: string) => boolean, onAuthRequest: (request: TokenRequest) => void): Promise<SoakProvider> {
     const provider = new SoakProvider(hasStoredOne, onAuthRequest);
+    provider.server.keepAliveTimeout = 600_000; // a frozen process must not find its connection closed: that would be its own API call's trouble
     provider.server.listen(0, '127.0.0.1');
     await once(provider.server, 'listening');
     return provider;

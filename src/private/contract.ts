@@ -9,7 +9,7 @@ export const RUNTIME_MODULE = `${PACKAGE_NAME}/runtime`;
 
 /** Environment variables of a consumer. A public contract: names are only ever added. */
 export const ENV = {
-  /** Table name, or its ARN when the table belongs to another account. */
+  /** Table name, or its ARN where the table is, or may be, in another account or region. */
   TABLE: 'SHARED_TOKEN_TABLE',
   /** The function's own timeout in milliseconds: the deadline of calls that are made without a Lambda context. */
   FUNCTION_TIMEOUT_MS: 'SHARED_TOKEN_FUNCTION_TIMEOUT_MS',
@@ -32,6 +32,9 @@ export const ATTRIBUTE = {
   EXPIRE_AFTER: 'expireAfter',
 } as const;
 
+/** One of them: the runtime's tables of attributes are checked against it. */
+export type AttributeName = typeof ATTRIBUTE[keyof typeof ATTRIBUTE];
+
 /**
  * What a reader may see, and what every read asks for. Frozen: the policies of deployed readers list exactly these names, so whatever a later version
  * adds goes into `meta`. `refreshToken` is not among them.
@@ -49,7 +52,7 @@ export const READABLE_ATTRIBUTES: readonly string[] = [
   ATTRIBUTE.EXPIRE_AFTER,
 ];
 
-/** The calls that the runtime makes, and so the only actions that grants list. */
+/** The calls that the runtime makes, and so the only actions on the table that grants list. */
 export const ACTION = {
   READ: 'dynamodb:GetItem',
   WRITE: 'dynamodb:UpdateItem',
@@ -64,5 +67,5 @@ export const ENVIRONMENT_MAX_BYTES = 4096;
 /** Timeout of a Lambda function that sets none, in milliseconds. */
 export const DEFAULT_FUNCTION_TIMEOUT_MS = 3_000;
 
-/** The longest that one auth request may take, in milliseconds, where the function's own timeout leaves that much. */
+/** Limit of one auth request where none is configured, in milliseconds; less where the call's deadline leaves less. */
 export const DEFAULT_AUTH_LIMIT_MS = 10_000;

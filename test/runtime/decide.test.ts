@@ -32,7 +32,7 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
   timeLeftMs: 30 * SECOND,
   longestTimeLeftMs: 30 * SECOND,
   mayRefresh: true,
-  triedAhead: false,
+  aheadBlocked: false,
   doubted: undefined,
   jitter: 0.5,
   aheadJitter: 0,
@@ -122,7 +122,7 @@ describe('rule 2: refresh ahead', () => {
   });
 
   test('one attempt per flight', () => {
-    expect(ahead({ triedAhead: true })).toBe('no');
+    expect(ahead({ aheadBlocked: true })).toBe('no');
   });
 
   test('not without a right to refresh', () => {
@@ -134,7 +134,7 @@ describe('rule 2: refresh ahead', () => {
   });
 
   test('a failed refresh ahead is not an error while the token is usable', () => {
-    expect(ahead({ triedAhead: true, item: withToken(inWindow, { failure: failure(MINUTE) }) })).toBe('no');
+    expect(ahead({ aheadBlocked: true, item: withToken(inWindow, { failure: failure(MINUTE) }) })).toBe('no');
   });
 
   test('I7: whoever has a usable token never waits, fails, or is kept from it', () => {
@@ -404,7 +404,7 @@ function* situations(): Generator<Situation> {
   const leases = [undefined, lease(), endedLease, lease({ since: NOW + HOUR, until: NOW + 2 * HOUR }), lease({ since: NOW, until: NOW - HOUR })];
   const failures = [undefined, failure(-1), failure(SECOND), failure(MINUTE), failure(HOUR)];
   const callers: Partial<Situation>[] = [
-    {}, { fresh: false }, { mayRefresh: false }, { mayRefresh: false, lookingMs: 3 * SECOND }, { timeLeftMs: 50 }, { triedAhead: true },
+    {}, { fresh: false }, { mayRefresh: false }, { mayRefresh: false, lookingMs: 3 * SECOND }, { timeLeftMs: 50 }, { aheadBlocked: true },
     { leaseWatchedMs: 13 * SECOND }, { jitter: 0, looks: 0 }, { jitter: 0.999, looks: 1_000 },
   ];
   for (const stored of tokens) {

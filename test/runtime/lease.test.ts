@@ -101,6 +101,22 @@ describe('freeze', () => {
     expect(provider.calls).toBe(1);
   });
 
+  test('a takeover that sends nothing leaves no cool-down behind: the provider was not asked', async () => {
+    await storeRejectedToken({ lease: deadLease(60_000) });
+    const { provider, options } = providerWith();
+    const instance = new Instance((store, host) => ({
+      ...store,
+      claim: async (...call) => {
+        const reply = await store.claim(...call);
+        if (instance.count('claimed') === 0) host.pass(9_000);
+        return reply;
+      },
+    }));
+    expect(await instance.token(tokenId(), options).get()).toBe('token-1');
+    expect(instance.story()).toEqual(['read', 'claimed', 'released', 'claimed', 'refreshing', 'refreshed', 'committed']);
+    expect(provider.calls).toBe(1);
+  });
+
   test('a claim that took long shortens the auth request, it does not give the lease back', async () => {
     const { provider, options } = providerWith();
     const instance = new Instance((store, host) => ({
@@ -245,6 +261,21 @@ describe('rotating refresh tokens', () => {
     const token = await new Instance().token(tokenId(), { refresh, authLimitMs: 400 }).get();
     expect(token).toBe(replayed?.accessToken ?? 'first');
     expect(await table().item(tokenId())).toMatchObject({ accessToken: token, refreshToken: stored, generation: 4 });
+  });
+
+  test('nothing is replayed when everyone has left', async () => {
+    await storeRejectedToken({ refreshToken: 'r-1' });
+    let calls = 0;
+    const leave = new AbortController();
+    const refresh = async () => {
+      calls++;
+      leave.abort();
+      return new Promise<never>(() => {});
+    };
+    const instance = new Instance();
+    await expect(instance.token(tokenId(), { refresh, authLimitMs: 200 }).get({ signal: leave.signal })).rejects.toMatchObject({ code: 'ABORTED' });
+    await instance.until('released');
+    expect(calls).toBe(1);
   });
 
   test('nothing is replayed that would outlive the lease', async () => {

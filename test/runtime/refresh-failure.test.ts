@@ -58,10 +58,10 @@ describe('terminal answers', () => {
 
   test('and answers that no second try cures are final for the call that got them', () => {
     expect(isFinal(failed({ error: 'invalid_client' }))).toBe(true);
-    for (const code of ['INVALID_REFRESH_RESULT', 'TOKEN_TOO_LARGE', 'TABLE_REQUEST_REFUSED'] as const) {
-      expect(isFinal(failed(new SharedTokenError(code, 'x')))).toBe(true);
+    for (const code of ['INVALID_REFRESH_RESULT', 'TOKEN_TOO_LARGE'] as const) {
+      expect(isFinal(failed(new SharedTokenError(code, 'x', { tokenId: 'crm' })))).toBe(true);
     }
-    expect(isFinal(failed(new SharedTokenError('REFRESH_TIMED_OUT', 'x')))).toBe(false);
+    expect(isFinal(failed(new SharedTokenError('REFRESH_TIMED_OUT', 'x', { tokenId: 'crm' })))).toBe(false);
     expect(isFinal(failed({ status: 503 }))).toBe(false);
   });
 });

@@ -77,14 +77,14 @@ describe('replies', () => {
   test('a token is news once, however often it is seen; the same string, issued again, is news again', () => {
     const first = itemWith(token('first'));
     learn(first);
-    expect([memory.isNews(), memory.isNews()]).toEqual([true, false]);
+    expect([memory.isNews(), memory.markTold(), memory.isNews()]).toEqual([true, undefined, false]);
     learn({ ...first, lease: lease() });
     expect(memory.isNews()).toBe(false);
     learn(itemWith(token('second', { generation: 2 })));
-    expect([memory.isNews(), memory.isNews()]).toEqual([true, false]);
+    expect([memory.isNews(), memory.markTold(), memory.isNews()]).toEqual([true, undefined, false]);
     host.pass(60 * SECOND);
     learn(itemWith(token('second', { generation: 3 })));
-    expect([memory.isNews(), memory.isNews()]).toEqual([true, false]);
+    expect([memory.isNews(), memory.markTold(), memory.isNews()]).toEqual([true, undefined, false]);
   });
 });
 
@@ -350,6 +350,7 @@ describe('a token that could not be stored yet', () => {
     const commit = commitOf('new');
     memory.applyUnsaved(commit);
     expect(memory.isNews()).toBe(true);
+    memory.markTold();
     host.pass(3 * SECOND);
     learn(itemWith({ ...commit.token, generation: 9 }));
     expect(memory.isNews()).toBe(false);
