@@ -4,11 +4,11 @@ export type SharedTokenErrorCode =
   | 'INVALID_TOKEN_ID'
   /** An option is unknown or has a value that cannot work. */
   | 'INVALID_OPTION'
-  /** Neither the option `table` nor the variable `SHARED_TOKEN_TABLE` names a table. */
+  /** Neither the option `table` nor the variable `SHARED_TOKEN_TABLE` names a table, or no AWS region is known. */
   | 'TABLE_NOT_CONFIGURED'
   /** The table does not exist in this account and region. */
   | 'TABLE_NOT_FOUND'
-  /** The function's role lacks a grant for this token id, or for the table's key. */
+  /** The function's role lacks a grant for this token id or for the table's key, or its AWS credentials are missing, refused or expired. */
   | 'ACCESS_DENIED'
   /** The table could not be reached, or answered with errors or throttling, until the deadline. */
   | 'TABLE_UNAVAILABLE'
@@ -35,9 +35,11 @@ export type SharedTokenErrorCode =
 
 /** What a {@link SharedTokenError} is made of. */
 export interface SharedTokenErrorDetails {
+  /** Which token it is about. */
   readonly tokenId?: string | undefined;
-  /** When the next refresh may be tried, in milliseconds since the epoch. */
+  /** When the next refresh may be tried, in milliseconds since the epoch by the table's clock. */
   readonly retryAt?: number | undefined;
+  /** What led to it: what `refresh` threw, or what the table answered. */
   readonly cause?: unknown;
 }
 
@@ -45,12 +47,23 @@ export interface SharedTokenErrorDetails {
  * The only kind of error that the runtime throws. Tell cases apart by `code`, never by `message`.
  *
  * No message of it contains a token or a credential.
+ *
+ * @example
+ * try {
+ *   await crm.get({ context });
+ * } catch (error) {
+ *   if (error instanceof SharedTokenError && error.code === 'COOLING_DOWN') return retryLater(error.retryAt);
+ *   throw error;
+ * }
  */
 export class SharedTokenError extends Error {
   override readonly name = 'SharedTokenError';
+  /** Which token it is about; absent where the id itself is the trouble. */
   readonly tokenId: string | undefined;
+  /** When the next refresh may be tried, in milliseconds since the epoch by the table's clock; absent where nothing says so. */
   readonly retryAt: number | undefined;
 
+  /** @param code stable; what to tell cases apart by */
   constructor(readonly code: SharedTokenErrorCode, message: string, details: SharedTokenErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.tokenId = details.tokenId;
@@ -72,12 +85,17 @@ export interface RefreshErrorOptions {
  * digits (three at most), `_`, `.` and `-` is not used. Never put a credential into it.
  *
  * @example
- * if (!response.ok) throw new RefreshError(String(response.status), { retryAfter: response.headers.get('retry-after') });
+ * if (!response.ok) {
+ *   const { error } = await response.json().catch(() => ({})); // OAuth's own code says more than the status: 'invalid_client'
+ *   throw new RefreshError(error ?? String(response.status), { retryAfter: response.headers.get('retry-after') });
+ * }
  */
 export class RefreshError extends Error {
   override readonly name = 'RefreshError';
+  /** As it was given. */
   readonly retryAfter: RefreshErrorOptions['retryAfter'];
 
+  /** @param code the provider's error code, or the HTTP status */
   constructor(readonly code: string, options: RefreshErrorOptions = {}) {
     super(`The token could not be refreshed: ${code}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.retryAfter = options.retryAfter;

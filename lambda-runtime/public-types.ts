@@ -1,55 +1,100 @@
 /** What `refresh` is given. */
 export interface RefreshRequest {
+  /** The id of the token to fetch. */
   readonly tokenId: string;
   /** Aborted when the auth limit is reached: pass it on to `fetch`. */
   readonly signal: AbortSignal;
-  /** The stored refresh token, where an earlier answer had one. */
+  /** The newest refresh token, where an earlier answer had one. */
   readonly refreshToken?: string | undefined;
 }
 
 /** What `refresh` answers. */
 export interface RefreshResult {
+  /** The token: a non-empty string; with the refresh token at most 390 KB. */
   readonly accessToken: string;
-  /** Seconds that the token lives, counted by the provider; a number or a numeric string, as `expires_in` of OAuth 2. Absent: only a rejection ends the token. */
+  /**
+   * Seconds that the token lives, counted by the provider: a number or a numeric string, as OAuth's `expires_in`.
+   *
+   * @default - only a rejection ends the token
+   */
   readonly expiresIn?: number | string | undefined;
-  /** The moment it expires, in milliseconds since the epoch or as a `Date`. Give this or `expiresIn`. */
+  /**
+   * The moment it expires, in milliseconds since the epoch or as a `Date`. Give this or `expiresIn`.
+   *
+   * @default - only a rejection ends the token
+   */
   readonly expiresAt?: number | Date | undefined;
-  /** A new refresh token. Absent, null or empty: the stored one is kept. */
+  /**
+   * A new refresh token.
+   *
+   * @default - absent, null or empty: the stored one is kept
+   */
   readonly refreshToken?: string | null | undefined;
 }
 
-/** Makes the one request to the provider's auth endpoint. Called by at most one instance at a time. */
+/**
+ * Makes the one request to the provider's auth endpoint: at most one at a time among all instances, as long as each keeps to its lease. A request with a
+ * refresh token that got no answer in time is made once more.
+ *
+ * Throw a `RefreshError` to pass on the provider's error code and `Retry-After`; anything else that is thrown counts as a failure that may pass.
+ */
 export type Refresh = (request: RefreshRequest) => Promise<RefreshResult>;
 
 /** The part of a Lambda context that is used. */
 export interface InvocationContext {
+  /** For people: shown as the holder of a lease. */
   readonly awsRequestId?: string | undefined;
+  /** Milliseconds until the function times out. */
   getRemainingTimeInMillis(): number;
 }
 
 /** Options of one call. */
 export interface CallOptions {
-  /** The invocation's context: the call ends before the function's timeout does. */
+  /**
+   * The invocation's context. The call then ends before the function's timeout does, by 10 % of the remaining time and at most 0.5 s.
+   *
+   * @default - the function's timeout, which `attachTo` puts into the environment, counts from the call
+   */
   readonly context?: InvocationContext | undefined;
   /** Ends this caller's wait. A request already sent to the provider goes on: its answer belongs to everybody. */
   readonly signal?: AbortSignal | undefined;
-  /** The longest that this call may take, in milliseconds. Default: 30,000, or what the invocation has left. */
+  /**
+   * The longest that this call may take, in milliseconds.
+   *
+   * @default 30_000, or what the invocation has left
+   */
   readonly timeoutMs?: number | undefined;
 }
 
 /** Options of `use`. */
 export interface UseOptions<T> extends CallOptions {
-  /** Tells a rejection from any other outcome. Default: a value or error whose `status`, `statusCode` or `response.status` is 401. */
+  /**
+   * Tells a rejection from any other outcome.
+   *
+   * @default - 401 as `status`, `statusCode` or `$metadata.httpStatusCode` of the value or error, or of its `response`
+   */
   readonly isRejection?: ((outcome: { readonly value: T } | { readonly error: unknown }) => boolean) | undefined;
 }
 
 /** Options of a `SharedToken`. */
 export interface SharedTokenOptions {
-  /** Fetches a new token. Absent: this function only reads, and some other one refreshes. */
+  /**
+   * Fetches a new token.
+   *
+   * @default - this function only reads, and some other one refreshes
+   */
   readonly refresh?: Refresh | undefined;
-  /** Table name or ARN. Default: the variable `SHARED_TOKEN_TABLE`, which `attachTo` sets. */
+  /**
+   * Table name or ARN.
+   *
+   * @default - the variable `SHARED_TOKEN_TABLE`, which `attachTo` sets
+   */
   readonly table?: string | undefined;
-  /** The longest that one auth request may take, in milliseconds. Default: 10,000, or less where the function's timeout leaves less. */
+  /**
+   * Limit of one refresh, in milliseconds. With a stored refresh token each of its two tries gets half of it.
+   *
+   * @default 10_000, or what the call's deadline leaves after a margin for the commit
+   */
   readonly authLimitMs?: number | undefined;
   /** Told what happens, without any token: for logs, metrics and timelines. What it throws is ignored. */
   readonly onEvent?: ((event: SharedTokenEvent) => void) | undefined;
@@ -58,30 +103,35 @@ export interface SharedTokenOptions {
 /** One step of the protocol, as told to `onEvent`. Contains no token. */
 export interface SharedTokenEvent {
   readonly type:
-    /** the item was read */
+    /** the item was read; with `generation` */
     | 'read'
-    /** the lease is ours; `takeover` says that it was another's, who did not finish */
+    /** the lease is ours; with `leaseId`, `until`, `takeover` */
     | 'claimed'
-    /** another holds the lease: waiting until `until` before the next look */
+    /** nothing is to be done before `until`: another holds the lease (`leaseId`), a cool-down runs, or the table throttles */
     | 'waiting'
-    /** the auth request goes out */
+    /** the auth request goes out; with `leaseId` */
     | 'refreshing'
-    /** the auth request was answered */
+    /** the auth request has ended; with `leaseId`, and with `code` where it failed or got no answer in time */
     | 'refreshed'
-    /** the new token is stored */
+    /** the new token is stored; with `generation` */
     | 'committed'
-    /** a token that another instance stored is in use here now */
+    /** a token that was not fetched here is in use here now; with `generation` */
     | 'adopted'
-    /** the lease was given back without a token; `code` says why */
+    /** the lease is given back without a token; with `leaseId`, and `code` says why */
     | 'released'
-    /** the token of `generation` was refused by the API */
+    /** the API refused the token of `generation`, and that is believed */
     | 'rejected';
   readonly tokenId: string;
   /** Milliseconds since the epoch, by the instance's own clock. */
   readonly at: number;
+  /** Of the stored token: 1, 2, 3 ... */
   readonly generation?: number | undefined;
+  /** A UUID, new with each attempt to refresh. */
   readonly leaseId?: string | undefined;
+  /** Did another holder's lease end without an answer? */
   readonly takeover?: boolean | undefined;
+  /** Milliseconds since the epoch: for `waiting` by the own clock, for `claimed` by the table's. */
   readonly until?: number | undefined;
+  /** Why: a code of `SharedTokenError`, or of the provider's. */
   readonly code?: string | undefined;
 }

@@ -38,7 +38,8 @@ export class TokenClient {
   /**
    * A usable token. While one is in memory this does no I/O.
    *
-   * @throws SharedTokenError by the call's deadline at the latest
+   * @throws SharedTokenError by the call's deadline at the latest: COOLING_DOWN, REFRESH_FAILED, REFRESH_TIMED_OUT, NO_USABLE_TOKEN, DEADLINE_EXCEEDED,
+   * ABORTED, or one that says what to mend
    */
   async get(options: CallOptions = {}): Promise<string> {
     return this.#acquire(this.#caller(options));
@@ -68,6 +69,8 @@ export class TokenClient {
   /**
    * Says that the API refused this exact token: the next `get` brings another. A refusal of a token that was replaced meanwhile changes nothing, nor does
    * that of one issued a moment ago (5 s; more where the API keeps refusing new tokens).
+   *
+   * @throws SharedTokenError TABLE_NOT_CONFIGURED
    */
   reject(token: string): void {
     this.#keeper().reject(token, this.#tell);

@@ -45,3 +45,9 @@ test('the layer carries our own code alone, and no version that would change its
   expect(files).toEqual([`${home}/package.json`, `${home}/runtime/index.js`, `${home}/runtime/index.mjs`]);
   expect(JSON.parse(readFileSync(join(layer, home, 'package.json'), 'utf8'))).not.toHaveProperty('version');
 });
+
+test('the runtime\'s own code stays small: it is loaded at every cold start', () => {
+  const bytes = statSync(join(REPOSITORY, 'runtime', 'index.js')).size;
+  expect(bytes).toBeGreaterThan(10_000); // the whole of it, with the SDK outside
+  expect(bytes).toBeLessThan(27_500);
+});

@@ -17,7 +17,10 @@ async function refresh({ signal }) {
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId });
   if (clientSecret) body.set('client_secret', clientSecret);
   const response = await fetch(AUTH_URL, { method: 'POST', body, signal });
-  if (!response.ok) throw new RefreshError(String(response.status), { retryAfter: response.headers.get('retry-after') });
+  if (!response.ok) {
+    const { error } = await response.json().catch(() => ({})); // OAuth's own code says more than the status: 'invalid_client'
+    throw new RefreshError(error ?? String(response.status), { retryAfter: response.headers.get('retry-after') });
+  }
   const { access_token: accessToken, expires_in: expiresIn } = await response.json();
   return { accessToken, expiresIn };
 }
