@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { parseOptions, USAGE, UsageError, type DemoOptions } from './options';
+import { OutputFileError } from './output-file';
 import { paintFor, Progress } from './progress';
 import { jsonReport, tableReport } from './report';
 import { CleanUp, runDemo, type DemoResult } from './run-demo';
@@ -8,14 +9,15 @@ import { TIMELINE_FILE } from './settings';
 const EXIT = { OK: 0, FAILED: 1, USAGE: 2 } as const;
 
 async function main(args: readonly string[]): Promise<number> {
+  const progress = new Progress();
+  const cleanUp = new CleanUp();
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', error => endWithoutReader(error, cleanUp));
   const options = readOptions(args);
   if (options === undefined) return EXIT.USAGE;
   if (options.help) {
     process.stdout.write(USAGE);
     return EXIT.OK;
   }
-  const progress = new Progress();
-  const cleanUp = new CleanUp();
   for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
     // Not `once`: a terminal and tsx both pass Ctrl-C on, and the second one must not end the process in the middle of its cleaning up.
     process.on(signal, () => {
@@ -29,6 +31,12 @@ async function main(args: readonly string[]): Promise<number> {
     progress.end();
     await cleanUp.run();
   }
+}
+
+/** Whoever read the output is gone (`npm run demo | head -1`), or it cannot be written: nobody is left to run for, and a gone reader is none to complain to. */
+function endWithoutReader(error: NodeJS.ErrnoException, cleanUp: CleanUp): void {
+  if (error.code !== 'EPIPE') process.stderr.write(`The output cannot be written: ${error.message}\n`);
+  void cleanUp.run().finally(() => process.exit(EXIT.FAILED));
 }
 
 function readOptions(args: readonly string[]): DemoOptions | undefined {
@@ -58,10 +66,15 @@ function textReport(result: DemoResult, timeline: string): string {
   return `\n${tableReport(result.start, result.rotations, paint)}\n\nTimeline: ${timeline} (open it in a browser)\n${verdict}\n`;
 }
 
+function textOf(error: unknown): string {
+  if (error instanceof OutputFileError) return error.message;
+  return error instanceof Error ? error.stack ?? error.message : String(error);
+}
+
 main(process.argv.slice(2)).then(
   (status) => { process.exitCode = status; },
   (error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.stack ?? error.message : String(error)}\n`);
+    process.stderr.write(`${textOf(error)}\n`);
     process.exitCode = EXIT.FAILED;
   },
 );

@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedDynamoDb } from '../testing-kit';
 import { synthesizeApplication } from './application';
@@ -9,6 +9,7 @@ import { Fleet } from './fleet';
 import { layOutLambda } from './lambda-layout';
 import { Load } from './load';
 import type { DemoOptions } from './options';
+import { prepareOutputFile } from './output-file';
 import type { Progress } from './progress';
 import { ProtectedApi } from './protected-api';
 import { rotate } from './rotation';
@@ -48,6 +49,7 @@ export class CleanUp {
 /** The whole course of the demo. What it starts is registered with `cleanUp`, for the caller to undo. */
 export async function runDemo(options: DemoOptions, progress: Progress, cleanUp: CleanUp): Promise<DemoResult> {
   const { instances, rotations } = options;
+  prepareOutputFile(TIMELINE_FILE);
   if (await bundleRuntime() === 'bundled') progress.say('runtime bundled');
 
   const folder = mkdtempSync(join(tmpdir(), 'shared-token-demo-'));
@@ -112,7 +114,6 @@ export async function runDemo(options: DemoOptions, progress: Progress, cleanUp:
 
   const start = summarizeStart(log, tokens.authCalls, tokens.tokenLifeMs);
   const summaries = summarizeRotations(log, tokens.authCalls, instances);
-  mkdirSync(dirname(TIMELINE_FILE), { recursive: true });
   writeFileSync(TIMELINE_FILE, timelineSvg(log, summaries, instances));
   return {
     start,

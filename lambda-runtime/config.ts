@@ -44,6 +44,11 @@ export function checkTokenOptions(tokenId: string, options: SharedTokenOptions):
 }
 
 /** @throws SharedTokenError INVALID_OPTION */
+export function checkCall(tokenId: string, call: unknown): void {
+  if (!isFunction(call)) throw tokenError(tokenId, 'INVALID_OPTION', 'use takes a function that calls the API with the token it is given.');
+}
+
+/** @throws SharedTokenError INVALID_OPTION */
 export function checkCallOptions(tokenId: string, options: CallOptions): void {
   checkOptions(tokenId, options, USE_OPTIONS);
 }

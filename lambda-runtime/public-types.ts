@@ -119,7 +119,7 @@ export interface SharedTokenEvent {
     | 'adopted'
     /** the lease is given back without a token; with `leaseId`, and `code` says why */
     | 'released'
-    /** the API refused the token of `generation`, and that is believed */
+    /** the API refused the token of `generation`; with the code `TOO_YOUNG` where that is not believed yet (the storm guard) */
     | 'rejected';
   readonly tokenId: string;
   /** Milliseconds since the epoch, by the instance's own clock. */

@@ -4,6 +4,10 @@ import { tokenError } from './token-error';
 /** DynamoDB's limit for an item is 400 KB; what is left over holds the other attributes. */
 const LARGEST_CREDENTIALS_BYTES = 390 * 1024;
 
+/** A hundred years: what is longer is a moment taken for a life. */
+const LONGEST_LIFE_S = 3_153_600_000;
+/** How OAuth spells what `refresh` returns. */
+const OAUTH_NAMES = [['access_token', 'accessToken'], ['expires_in', 'expiresIn'], ['refresh_token', 'refreshToken']] as const;
 /** The last moment that a `Date` knows; also below what a number of DynamoDB's can hold. */
 const LAST_MOMENT = 8.64e15;
 
@@ -24,10 +28,15 @@ export interface FreshToken {
 export function validateRefreshResult(tokenId: string, result: RefreshResult | undefined, issuedAt: number): FreshToken {
   const invalid = (what: string) => tokenError(tokenId, 'INVALID_REFRESH_RESULT', `refresh ${what}`);
 
-  if (typeof result !== 'object' || result === null) throw invalid('returned nothing. Return { accessToken, expiresIn }.');
+  if (typeof result !== 'object' || result === null) {
+    throw invalid(`returned ${isGiven(result) ? `a ${typeof result}` : 'nothing'}: return { accessToken, expiresIn }.`);
+  }
+  // TypeScript lets them pass in what an async function returns, and a refresh token or an expiry would be lost.
+  const foreign = OAUTH_NAMES.find(([name]) => Object.hasOwn(result, name));
+  if (foreign) throw invalid(`returned ${foreign[0]}: return it as ${foreign[1]}.`);
   const { accessToken, refreshToken } = result;
   if (typeof accessToken !== 'string' || !accessToken.trim()) {
-    throw invalid('returned no accessToken, a non-empty string. Check the status of the auth endpoint\'s answer first.');
+    throw invalid('returned no accessToken, a non-empty string. Check the status of the auth endpoint\'s answer first, and return { accessToken, expiresIn }.');
   }
   if (isGiven(refreshToken) && typeof refreshToken !== 'string') throw invalid('returned a refreshToken that is not a string.');
   const bytes = Buffer.byteLength(accessToken) + Buffer.byteLength(refreshToken ?? '');
@@ -46,8 +55,8 @@ function expiryOf({ expiresIn, expiresAt }: RefreshResult, issuedAt: number, inv
   if (isGiven(expiresIn) && isGiven(expiresAt)) throw invalid('returned both expiresIn and expiresAt: give one of them.');
   if (isGiven(expiresIn)) {
     const seconds = typeof expiresIn === 'string' && expiresIn.trim() ? Number(expiresIn) : expiresIn;
-    return moment(typeof seconds === 'number' && issuedAt + seconds * 1_000,
-      'returned an invalid expiresIn: give a number of seconds above zero, or leave it out where the provider gives none.');
+    return moment(typeof seconds === 'number' && seconds <= LONGEST_LIFE_S && issuedAt + seconds * 1_000,
+      'returned an invalid expiresIn: give seconds above zero (not a moment), or leave it out where the provider gives none.');
   }
   if (isGiven(expiresAt)) {
     return moment(expiresAt instanceof Date ? expiresAt.getTime() : expiresAt,

@@ -1,4 +1,4 @@
-import { callLimitMs, checkCallOptions, checkTokenId, checkTokenOptions, holderName, tableOf } from './config';
+import { callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, tableOf } from './config';
 import { type Tell, teller } from './events';
 import { deadlineIn, type Host } from './host';
 import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
@@ -54,6 +54,7 @@ export class TokenClient {
    */
   async use<T>(call: (token: string) => Promise<T> | T, options: UseOptions<T> = {}): Promise<T> {
     const caller = this.#caller(options);
+    checkCall(this.tokenId, call);
     const { isRejection = isUnauthorized } = options;
     const first = await this.#acquire(caller);
     const outcome = await settle(call, first);

@@ -24,7 +24,7 @@ export interface TokenKeeper {
    * @throws SharedTokenError at the caller's deadline at the latest
    */
   get(caller: Caller): Promise<StoredToken>;
-  /** Notes that the API refused this exact token, and tells it where that is believed. */
+  /** Notes that the API refused this exact token; tells so where that is believed, or where only the token's age speaks against it. */
   reject(accessToken: string, tell: Tell): void;
 }
 
@@ -57,7 +57,9 @@ export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { rea
       }
     },
     reject(accessToken, tell) {
-      if (memory.reject(accessToken, clock.now())) tell('rejected', { generation: memory.item?.token?.generation });
+      const isBelieved = memory.reject(accessToken, clock.now());
+      const { token } = memory.item ?? {};
+      if (isBelieved || token?.accessToken === accessToken) tell('rejected', { generation: token?.generation, code: isBelieved ? undefined : 'TOO_YOUNG' });
     },
   };
 }

@@ -32,7 +32,12 @@ async function bundleEntryPoint(source: string, folder: string, external: string
   const names = Object.keys(load(join(root, source, 'index.ts')) as object).sort();
   await build({
     // esbuild's own way to make CommonJS of exports costs 600 bytes; it warns of `module` in an ES module, which is meant here.
-    stdin: { contents: `import { ${names.join(', ')} } from './index';\nmodule.exports = { ${names.join(', ')} };`, resolveDir: join(root, source) },
+    stdin: {
+      contents: `import { ${names.join(', ')} } from './index';\nconst all = { ${names.join(', ')} };\nmodule.exports = all;\n` +
+        // Minified, classes would print as `a [SharedTokenError]`.
+        'for (const name in all) Object.defineProperty(all[name], "name", { value: name });',
+      resolveDir: join(root, source),
+    },
     logOverride: { 'commonjs-variable-in-esm': 'silent' },
     outfile: join(out, 'index.js'),
     plugins: [contractAsValues],

@@ -1,9 +1,10 @@
-import { IResource, Lazy, Resource, Stack, Token, TokenComparison } from 'aws-cdk-lib';
+import { IResource, Lazy, Resource, ResourceEnvironment, Stack, Token, TokenComparison } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { attach } from './private/attach';
 import { ENV } from './private/contract';
+import { SharedTokenTableError } from './private/errors';
 import { GrantLedger } from './private/grant-ledger';
 import { GrantedStatement, statementsFor } from './private/statements';
 import { ALL_TOKENS, selectTokenIds } from './private/token-ids';
@@ -131,6 +132,13 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
   public abstract readonly tableArn: string;
   public abstract readonly encryptionKey?: kms.IKey;
 
+  /**
+   * Whether the name is known to be in the account and region that `env` tells: two values that are both known only at deployment count as the same there.
+   *
+   * @internal
+   */
+  protected readonly _isNameReliable: boolean = true;
+
   private readonly ledger = new GrantLedger(this);
 
   public get environment(): { [name: string]: string } {
@@ -142,6 +150,7 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
     return attach(consumer, {
       variable: options.tableVariable ?? ENV.TABLE,
       table: this.reference,
+      tableFrom: env => this.referenceFrom(env),
       grant: grantee => this.ledger.grant(grantee, statements),
     });
   }
@@ -155,17 +164,26 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
   }
 
   private statements(access: TokenAccess, tokenIds: string[]): GrantedStatement[] {
+    if (!Object.values(TokenAccess).includes(access)) {
+      throw new SharedTokenTableError(this, {
+        what: 'There is no such access to tokens.',
+        got: `'${access}'`,
+        expected: Object.values(TokenAccess).map(value => `TokenAccess.${value} ('${value}')`).join(' or '),
+        todo: 'Pass a value of `TokenAccess`.',
+      });
+    }
     return statementsFor(this, access, selectTokenIds(this, tokenIds));
   }
 
-  /** What DynamoDB finds the table by: its name, or its ARN where the stack that asks is, or may be, in another account or region. */
+  /** The table as seen from the stack that renders this. */
   private get reference(): string {
-    return Lazy.uncachedString({
-      produce: ({ scope }) => {
-        const { account, region } = Stack.of(scope);
-        return isSame(account, this.env.account) && isSame(region, this.env.region) ? this.tableName : this.tableArn;
-      },
-    });
+    return Lazy.uncachedString({ produce: ({ scope }) => this.referenceFrom(Stack.of(scope)) });
+  }
+
+  /** What DynamoDB finds the table by: its name, or its ARN where whoever asks is, or may be, in another account or region. */
+  private referenceFrom({ account, region }: ResourceEnvironment): string {
+    const isHere = this._isNameReliable && isSame(account, this.env.account) && isSame(region, this.env.region);
+    return isHere ? this.tableName : this.tableArn;
   }
 }
 

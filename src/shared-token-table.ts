@@ -3,7 +3,7 @@ import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { ATTRIBUTE, RUNTIME_MODULE } from './private/contract';
-import { encryptWith, needsKnownRegion } from './private/customer-key';
+import { encryptWith, keyItself, needsKnownRegion } from './private/customer-key';
 import { SharedTokenTableError, warningId } from './private/errors';
 import { ISharedTokenTable, SharedTokenTableBase } from './shared-token-table-base';
 
@@ -73,6 +73,8 @@ export interface SharedTokenTableAttributes {
 
   /**
    * The customer managed key of the table. A name or ARN does not tell it: without it here, consumers get no permission to use the key.
+   *
+   * The key itself (`Key.fromKeyArn`, `Key.fromLookup`), not an imported alias of it: KMS does not authorize by the ARN of an alias.
    *
    * @default - none: the table is encrypted with a key that needs no permissions
    */
@@ -154,6 +156,8 @@ export class SharedTokenTable extends SharedTokenTableBase {
   constructor(scope: Construct, id: string, props: SharedTokenTableProps = {}) {
     super(scope, id);
     const { encryption, removalPolicy = RemovalPolicy.RETAIN } = props;
+    if (props.tableName !== undefined) checkTableName(this, props.tableName);
+    this.encryptionKey = encryption?.tableKey && keyItself(this, encryption.tableKey);
     const laterKey = needsKnownRegion(encryption, this.stack.region) ? encryption.tableKey : undefined;
 
     this.table = new dynamodb.TableV2(this, 'Table', {
@@ -170,7 +174,6 @@ export class SharedTokenTable extends SharedTokenTableBase {
 
     this.tableName = this.table.tableName;
     this.tableArn = this.table.tableArn;
-    this.encryptionKey = encryption?.tableKey;
     this.node.addValidation({ validate: () => this.warnOfReplicas() });
   }
 
@@ -195,16 +198,21 @@ class ImportedTokenTable extends SharedTokenTableBase {
   public readonly tableArn: string;
   public readonly encryptionKey?: kms.IKey;
 
+  /** An ARN that is known only at deployment may be of any account and region. */
+  protected override readonly _isNameReliable: boolean;
+
   constructor(scope: Construct, id: string, attributes: SharedTokenTableAttributes) {
     const tableArn = arnOf(scope, id, attributes);
     super(scope, id, { environmentFromArn: tableArn });
+    this._isNameReliable = !Token.isUnresolved(attributes.tableArn);
     this.tableArn = tableArn;
     this.tableName = attributes.tableName ?? this.stack.splitArn(tableArn, ArnFormat.SLASH_RESOURCE_NAME).resourceName!;
-    this.encryptionKey = attributes.encryptionKey;
+    this.encryptionKey = attributes.encryptionKey && keyItself(this, attributes.encryptionKey);
   }
 }
 
-const TABLE_ARN = /^arn:[^:]+:dynamodb:[^:]+:[^:]+:table\/[^/]+$/;
+const TABLE_ARN = /^arn:[a-z0-9-]+:dynamodb:[a-z0-9-]+:\d{12}:table\/[a-zA-Z0-9_.-]{3,255}$/;
+const TABLE_NAME = /^[a-zA-Z0-9_.-]{3,255}$/;
 
 function arnOf(scope: Construct, id: string, { tableName, tableArn }: SharedTokenTableAttributes): string {
   if (Boolean(tableName) === Boolean(tableArn)) {
@@ -223,5 +231,17 @@ function arnOf(scope: Construct, id: string, { tableName, tableArn }: SharedToke
       todo: 'Copy the ARN from the table, without an index or a stream.',
     });
   }
+  if (tableName) checkTableName(scope, tableName, id);
   return tableArn || Stack.of(scope).formatArn({ service: 'dynamodb', resource: 'table', resourceName: tableName });
+}
+
+/** CloudFormation would take an ARN, or part of one, for a name; and a policy could read more into a character than the name of one table. */
+function checkTableName(scope: Construct, tableName: string, id: string = scope.node.id): void {
+  if (Token.isUnresolved(tableName) || TABLE_NAME.test(tableName)) return;
+  throw new SharedTokenTableError(scope, {
+    what: `A table ('${id}') has a name that DynamoDB allows.`,
+    got: `'${tableName}'`,
+    expected: "3 to 255 of the characters A-Z, a-z, 0-9, '_', '-' and '.'",
+    todo: 'Give the name alone; for an ARN use `SharedTokenTable.fromTableArn`.',
+  });
 }

@@ -5,7 +5,7 @@ import { isJsonObject } from './json';
 import { LoopbackServer, type HttpExchange, type HttpReply, type HttpRequest } from './loopback-server';
 import { TableSettings } from './table-settings';
 import { tableInTemplate, type TemplateSource } from './table-template';
-import { errorReply, jsonReply, readExchange, readRequest, type DynamoDbExchange, type DynamoDbRequest } from './wire';
+import { errorReply, jsonReply, malformedBody, readExchange, readRequest, type DynamoDbExchange, type DynamoDbRequest } from './wire';
 import { ENV } from '../src/private/contract';
 
 const CREDENTIALS = { accessKeyId: 'embedded', secretAccessKey: 'embedded' };
@@ -194,6 +194,10 @@ class Front {
   }
 
   private async carryOut({ operation, body }: DynamoDbRequest, http: HttpRequest): Promise<HttpReply> {
+    const malformed = malformedBody(http);
+    if (malformed !== undefined) {
+      return errorReply(400, 'SerializationException', `The body of this ${operation} request is ${malformed}. Expected a JSON object with its parameters.`);
+    }
     const tableName = plainTableName(body.TableName);
     const settingsOperation = this.settings.find(operation);
     if (settingsOperation) {

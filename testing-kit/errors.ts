@@ -14,7 +14,7 @@ export type TestingKitErrorCode =
   | 'TABLE_UNSUPPORTED'
   /** The engine refused to create the table; the cause says why. */
   | 'TABLE_REFUSED'
-  /** The port is taken, or may not be used. */
+  /** The port is taken, may not be used, or cannot exist. */
   | 'PORT_UNAVAILABLE'
   /** The fault proxy's target is no plain HTTP endpoint. */
   | 'TARGET_UNSUPPORTED';

@@ -30,8 +30,8 @@ export interface ProxiedRequest extends DynamoDbRequest {
   readonly operationCount: number;
 }
 
-/** Says what happens to a request; nothing means that it passes untouched. */
-export type FaultDecision = (request: ProxiedRequest) => Fault | undefined;
+/** Says what happens to a request, at once or later; nothing means that it passes untouched. */
+export type FaultDecision = (request: ProxiedRequest) => Fault | undefined | Promise<Fault | undefined>;
 
 /**
  * A proxy before any endpoint that speaks DynamoDB's protocol over plain HTTP, which loses, delays and breaks what a network and a table may lose, delay and
@@ -92,8 +92,8 @@ class Courier {
   }
 
   async deliver(exchange: HttpExchange): Promise<void> {
-    const fault = this.decide(this.counted(readRequest(exchange.request)));
-    if (fault) this.counts[fault.kind] += 1;
+    const fault = await this.decide(this.counted(readRequest(exchange.request)));
+    if (fault) this.counts[this.known(fault).kind] += 1;
     try {
       await this.deliverWith(fault, exchange);
     } catch {
@@ -111,6 +111,12 @@ class Courier {
     const operationCount = (this.operationCounts.get(request.operation) ?? 0) + 1;
     this.operationCounts.set(request.operation, operationCount);
     return { ...request, count: this.count, operationCount };
+  }
+
+  /** Tests in JavaScript can decide anything. */
+  private known(fault: Fault): Fault {
+    if (Object.hasOwn(this.counts, fault.kind ?? '')) return fault;
+    throw new Error(`there is no fault ${JSON.stringify(fault)}. Expected nothing, or an object whose kind is one of ${Object.keys(this.counts).join(', ')}`);
   }
 
   private async deliverWith(fault: Fault | undefined, exchange: HttpExchange): Promise<void> {

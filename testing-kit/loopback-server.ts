@@ -63,8 +63,10 @@ export class LoopbackServer {
     });
     server.keepAliveTimeout = KEEP_ALIVE_MS;
     await new Promise<void>((resolve, reject) => {
-      server.once('error', cause => reject(new TestingKitError('PORT_UNAVAILABLE', `Cannot listen on ${LOOPBACK}:${port}: ${cause.message}`, cause)));
-      server.listen(port, LOOPBACK, resolve);
+      server.once('error', reject);
+      server.listen(port, LOOPBACK, resolve); // throws where there cannot be such a port
+    }).catch((cause: Error) => {
+      throw new TestingKitError('PORT_UNAVAILABLE', `Cannot listen on ${LOOPBACK}:${port}: ${cause.message}`, cause);
     });
     return new LoopbackServer(server);
   }

@@ -2,7 +2,7 @@
  * What DynamoDB's wire protocol looks like, as far as a server or proxy has to know: JSON over HTTP, the operation's name in a header.
  */
 import { randomUUID } from 'node:crypto';
-import { parseJsonObject, type JsonObject } from './json';
+import { isJsonObject, parseJsonObject, type JsonObject } from './json';
 import type { HttpReply, HttpRequest } from './loopback-server';
 
 export const CONTENT_TYPE = 'application/x-amz-json-1.0';
@@ -35,6 +35,19 @@ export function readRequest(request: HttpRequest): DynamoDbRequest {
   const target = request.headers['x-amz-target'];
   const operation = typeof target === 'string' ? target.split('.')[1] : undefined;
   return { operation: operation ?? '', body: parseJsonObject(request.body) };
+}
+
+/** The body, where it is JSON but no object: dynalite answers whatever is no JSON, and stumbles over this. */
+export function malformedBody({ body }: HttpRequest): string | undefined {
+  try {
+    return isJsonObject(JSON.parse(body.toString())) ? undefined : shortened(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}...` : text;
 }
 
 export function readExchange(request: DynamoDbRequest, { status, body }: HttpReply): DynamoDbExchange {

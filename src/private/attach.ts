@@ -1,4 +1,4 @@
-import { Annotations, Stack } from 'aws-cdk-lib';
+import { Annotations, ResourceEnvironment, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { AttachedFunction } from './attached-function';
@@ -11,8 +11,10 @@ import { runtimeLayerFor } from './runtime-layer';
 export interface Attachment {
   /** The variable that tells the function its table. */
   readonly variable: string;
-  /** The table's name or ARN. */
+  /** The table's name or ARN, as the stack that renders it needs it. */
   readonly table: string;
+  /** The table's name or ARN, as a function in this account and region needs it. */
+  readonly tableFrom: (env: ResourceEnvironment) => string;
   readonly grant: (grantee: iam.IGrantable) => iam.Grant;
 }
 
@@ -44,7 +46,7 @@ function attachImported(consumer: ImportedFunction, attachment: Attachment): iam
   }
   Annotations.of(imported).addWarningV2(warningId('importedFunction'), [
     'Only permissions can be given to an imported function.',
-    `Whoever defines it must set the environment variable ${attachment.variable} to ${JSON.stringify(Stack.of(imported).resolve(attachment.table))}`,
+    `Whoever defines it must set the environment variable ${attachment.variable} to ${JSON.stringify(Stack.of(imported).resolve(attachment.tableFrom(imported.env)))}`,
     `and make ${RUNTIME_MODULE} available, by the npm package or a layer.`,
   ].join(' '));
   return attachment.grant(imported);

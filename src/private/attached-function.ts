@@ -1,7 +1,7 @@
 import { Annotations, Lazy, Stack, Token } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { DefinedFunction } from './consumer';
+import { DefinedFunction, problemOfOldNode } from './consumer';
 import { DEFAULT_AUTH_LIMIT_MS, DEFAULT_FUNCTION_TIMEOUT_MS, ENV, ENVIRONMENT_MAX_BYTES } from './contract';
 import { describe, Problem, SharedTokenTableError, warningId } from './errors';
 
@@ -15,10 +15,23 @@ const SHORT_TIMEOUT_MS = 5_000;
 /** From here on another variable or two may reach Lambda's limit. */
 const ENVIRONMENT_WARNING_BYTES = 3_072;
 
+/** The properties of a function as the template will have them. */
+interface RenderedProperties {
+  readonly Environment?: { readonly Variables?: Variables };
+  readonly Layers?: unknown;
+  readonly Runtime?: unknown;
+  readonly Timeout?: unknown;
+}
+
+interface Variables {
+  readonly [name: string]: unknown;
+}
+
 /**
  * What this library sets on one function: one construct per function, however often it is attached.
  *
- * `addEnvironment` overwrites silently, in either order. So values are compared when they are set, and once more when the template is about to be written.
+ * `addEnvironment` overwrites silently, in either order, and overrides of the resource overwrite everything. So values are compared when they are set, and
+ * once more, as they are rendered, when the template is about to be written.
  */
 export class AttachedFunction extends Construct {
   public static of(consumer: DefinedFunction): AttachedFunction {
@@ -59,7 +72,7 @@ export class AttachedFunction extends Construct {
     this.owner.addEnvironment(name, value);
   }
 
-  /** Adds a layer that was not added yet. The layers that are there cannot be looked at: CDK keeps what it renders first, so that later ones would be lost. */
+  /** Adds a layer that was not added yet. The layers that are there cannot be looked at now: CDK keeps what it renders first, so that later ones would be lost. */
   public addLayer(layer: lambda.ILayerVersion): void {
     if (this.layers.has(layer)) return;
     try {
@@ -77,18 +90,55 @@ export class AttachedFunction extends Construct {
 
   private validate(): string[] {
     this.warnOfShortTimeout();
-    return [...this.overwrittenVariables(), ...this.oversize()];
+    const properties = this.renderedProperties();
+    const variables = properties.Environment?.Variables ?? {};
+    return [
+      ...this.oldNode(properties),
+      ...this.removedLayers(properties),
+      ...this.overriddenTimeout(properties),
+      ...this.overwrittenVariables(variables),
+      ...this.oversize(variables),
+    ];
   }
 
-  private overwrittenVariables(): string[] {
-    const variables = this.variables();
+  private oldNode({ Runtime: runtime }: RenderedProperties): string[] {
+    const problem = problemOfOldNode(runtime);
+    return problem ? [describe(this.owner, problem)] : [];
+  }
+
+  private removedLayers({ Layers: layers }: RenderedProperties): string[] {
+    const rendered = JSON.stringify(layers) ?? '';
+    return [...this.layers].map(layer => layer.layerVersionArn).filter(arn => !rendered.includes(this.show(arn))).map(arn => describe(this.owner, {
+      what: 'The layer with the runtime, which attachTo added, was removed from this function afterwards.',
+      got: rendered || 'no layers',
+      expected: `${this.show(arn)} among them`,
+      todo: [
+        'Add other layers with `addLayers`, which keeps those that are there;',
+        'or bundle the npm package with the function, and use `grantRefresh` or `grantRead` and `environment` instead of `attachTo`.',
+      ].join(' '),
+    }));
+  }
+
+  /** The variable follows the resource's property, and cannot follow an override, which is rendered after it. */
+  private overriddenTimeout({ Timeout: timeout }: RenderedProperties): string[] {
+    const expected: unknown = Stack.of(this).resolve(this.resource.timeout);
+    if (JSON.stringify(timeout) === JSON.stringify(expected)) return [];
+    return [describe(this.owner, {
+      what: `The timeout of this function is overridden, and ${ENV.FUNCTION_TIMEOUT_MS}, by which the runtime knows it, would tell another.`,
+      got: `a Timeout of ${this.show(timeout)}`,
+      expected: this.show(expected),
+      todo: "Set the function's `timeout`, or that of its CfnFunction (`cfnFunction.timeout = 20`), instead of an override.",
+    })];
+  }
+
+  private overwrittenVariables(variables: Variables): string[] {
     return [...this.values]
       .filter(([name, value]) => JSON.stringify(variables[name]) !== this.render(value))
       .map(([name, value]) => describe(this.owner, overwritten(name, 'what attachTo set', this.show(variables[name]), this.show(value))));
   }
 
-  private oversize(): string[] {
-    const bytes = Object.entries(this.variables()).reduce((sum, [name, value]) => sum + Buffer.byteLength(name, 'utf8') + literalBytes(value), 0);
+  private oversize(variables: Variables): string[] {
+    const bytes = Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name, 'utf8') + literalBytes(value), 0);
     const problem: Problem = {
       what: "Lambda limits a function's environment variables, names and values together.",
       got: `at least ${bytes} bytes`,
@@ -118,9 +168,17 @@ export class AttachedFunction extends Construct {
     return Token.isUnresolved(timeout) ? undefined : timeout * 1000;
   }
 
-  private variables(): { readonly [name: string]: unknown } {
-    const environment = Stack.of(this).resolve(this.resource.environment) as { variables?: { [name: string]: unknown } } | undefined;
+  /** The variables so far, without overrides. */
+  private variables(): Variables {
+    const environment = Stack.of(this).resolve(this.resource.environment) as { variables?: Variables } | undefined;
     return environment?.variables ?? {};
+  }
+
+  /** All of the resource, overrides included. In the validation alone: it renders the layers, and CDK keeps what it renders first. */
+  private renderedProperties(): RenderedProperties {
+    const element = this.resource as unknown as { _toCloudFormation(): object };
+    const template = Stack.of(this).resolve(element._toCloudFormation()) as { Resources?: { [id: string]: { Properties?: RenderedProperties } } };
+    return Object.values(template.Resources ?? {})[0]?.Properties ?? {};
   }
 
   private render(value: string): string | undefined {

@@ -2,7 +2,10 @@ import { Annotations, CfnResource, Stack } from 'aws-cdk-lib';
 import * as cloudfront from 'aws-cdk-lib/aws-cloudfront';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import { SharedTokenTableError, warningId } from './errors';
+import { Problem, SharedTokenTableError, warningId } from './errors';
+
+/** The oldest major version of Node.js that the runtime works on. */
+const OLDEST_NODE = 20;
 
 /** How a function gets its code and so the runtime. */
 export type Packaging = 'node' | 'image' | 'other';
@@ -32,6 +35,8 @@ export function consumerOf(consumer: lambda.IFunction): DefinedFunction | Import
   if (!isFunctionResource(resource)) return { kind: 'imported', function: unqualified };
   // A SingletonFunction is made of a Function in the same stack; all of them share it, and what was set on it.
   const definition = resource.node.scope as lambda.Function;
+  const problem = problemOfOldNode(definition.runtime.name);
+  if (problem) throw new SharedTokenTableError(definition, problem);
   return { kind: 'defined', function: definition, resource, packaging: packagingOf(definition) };
 }
 
@@ -49,6 +54,18 @@ function packagingOf(definition: lambda.Function): Packaging {
   const { runtime } = definition;
   if (runtime.name === lambda.Runtime.FROM_IMAGE.name) return 'image';
   return runtime.family === lambda.RuntimeFamily.NODEJS || runtime.name.startsWith('nodejs') ? 'node' : 'other';
+}
+
+/** What is wrong with a runtime of Lambda that is too old; nothing with one that is newer than this library, of another language, or not known by now. */
+export function problemOfOldNode(runtime: unknown): Problem | undefined {
+  const version = /^nodejs(\d*)/.exec(String(runtime))?.[1]; // the first of all was `nodejs` and no more
+  if (version === undefined || Number(version) >= OLDEST_NODE) return undefined;
+  return {
+    what: `The runtime needs Node.js ${OLDEST_NODE} or later.`,
+    got: String(runtime),
+    expected: `nodejs${OLDEST_NODE}.x or later`,
+    todo: 'Set the `runtime` of the function to a version that Lambda supports, such as `lambda.Runtime.NODEJS_22_X`.',
+  };
 }
 
 /** `EdgeFunction.lambda` and its aliases hand out an inner Function that looks like any other, but its role still trusts Lambda@Edge. */

@@ -1,6 +1,8 @@
 import { IResolvable, IResolveContext, Lazy, Token, Tokenization } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
+import { IConstruct } from 'constructs';
+import { SharedTokenTableError } from './errors';
 
 /** Whether TableV2 would refuse to render this encryption: it looks the region up among the replicas' keys, also when there are no replicas. */
 export function needsKnownRegion(encryption: dynamodb.TableEncryptionV2 | undefined, region: string): encryption is dynamodb.TableEncryptionV2 {
@@ -24,4 +26,26 @@ type Replica = dynamodb.CfnGlobalTable.ReplicaSpecificationProperty;
 
 function rendered(replicas: Replicas, context: IResolveContext): Replica[] {
   return Tokenization.isResolvable(replicas) ? (replicas as IResolvable).resolve(context) : replicas as Replica[];
+}
+
+/** The key that statements are for. To use a key by an alias, a principal needs permission for the key: KMS does not authorize by the ARN of an alias. */
+export function keyItself(scope: IConstruct, key: kms.IKey): kms.IKey {
+  const itself = targetOf(key) ?? key;
+  if (!itself.keyArn.includes(':alias/') && !('aliasName' in itself)) return itself;
+  throw new SharedTokenTableError(scope, {
+    what: 'Consumers get permission to decrypt with the key of the table, and KMS does not authorize by the ARN of an alias.',
+    got: `an alias that does not tell its key, '${itself.keyArn}'`,
+    expected: 'the key itself',
+    todo: 'Import the key: `Key.fromKeyArn(this, id, keyArn)`, or `Key.fromLookup(this, id, { aliasName })`, which finds the key behind an alias.',
+  });
+}
+
+/** The key behind an alias, where it is known: an alias that was imported by name alone throws when it is asked. */
+function targetOf(key: kms.IKey): kms.IKey | undefined {
+  if (!('aliasName' in key)) return undefined;
+  try {
+    return (key as kms.IAlias).aliasTargetKey;
+  } catch {
+    return undefined;
+  }
 }

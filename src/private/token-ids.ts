@@ -16,11 +16,25 @@ export interface TokenIdSelection {
   readonly patterns: string[];
 }
 
-/** IAM's grammar for policies has these characters and no others. */
-const POLICY_CHARACTERS = /^[\u0020-\u00FF]*$/;
+/**
+ * IAM takes policies of U+0020 to U+00FF and, between these, of printable characters only ("any printable ASCII character", "the printable characters in the
+ * Basic Latin and Latin-1 Supplement character set (through \u00FF)": PolicyDocument in the API reference of PutRolePolicy). So the control characters U+007F
+ * to U+009F are out, although IAM's regular expression lets them pass: nobody could see in a policy which token it is for.
+ */
+const POLICY_CHARACTERS = /^[\u0020-\u007E\u00A0-\u00FF]*$/;
+
+const CONTROL_CHARACTER = /[\u0000-\u001F\u007F-\u009F]/g;
 
 /** Sorts ids and patterns, and refuses those that a policy would read as something else. */
 export function selectTokenIds(scope: IConstruct, tokenIds: readonly string[]): TokenIdSelection {
+  if (!Array.isArray(tokenIds)) {
+    throw new SharedTokenTableError(scope, {
+      what: 'The tokens of a grant are a list of ids.',
+      got: show(tokenIds),
+      expected: 'a list of strings',
+      todo: "Put the id into a list: `tokenIds: ['crm']`.",
+    });
+  }
   if (tokenIds.length === 0) {
     throw new SharedTokenTableError(scope, {
       what: 'A grant names the tokens it is for.',
@@ -44,7 +58,16 @@ function isPattern(tokenId: string): boolean {
 }
 
 function checkTokenId(scope: IConstruct, tokenId: string): void {
-  if (Token.isUnresolved(tokenId)) {
+  if (typeof tokenId !== 'string') {
+    throw new SharedTokenTableError(scope, {
+      what: 'A token id is a string.',
+      got: show(tokenId),
+      expected: `an id of 1 to ${TOKEN_ID_MAX_BYTES} bytes`,
+      todo: `Look where the value comes from, or pass '${ALL_TOKENS}' if every token of this table is meant.`,
+    });
+  }
+  // In a list, because the element of an unresolved list looks like a literal by itself.
+  if (Token.isUnresolved([tokenId]) || Token.isUnresolved(tokenId)) {
     throw new SharedTokenTableError(scope, {
       what: 'A token id becomes part of a policy as it is written.',
       got: 'a CDK token, whose value is known only at deployment',
@@ -74,17 +97,23 @@ function checkTokenId(scope: IConstruct, tokenId: string): void {
   if (special !== undefined) {
     throw new SharedTokenTableError(scope, {
       what: `IAM reads '${special}' in a policy as more than a character.`,
-      got: `'${tokenId}'`,
+      got: show(tokenId),
       expected: "a literal id, or a prefix with one '*' at its end",
       todo: `Grant another id or a prefix that ends before '${special}'.`,
     });
   }
   if (!POLICY_CHARACTERS.test(tokenId)) {
     throw new SharedTokenTableError(scope, {
-      what: 'A policy can hold only the characters U+0020 to U+00FF.',
-      got: `'${tokenId}'`,
+      what: 'A policy can hold only the printable characters from U+0020 to U+00FF.',
+      got: show(tokenId),
       expected: 'an id of those characters',
       todo: 'Choose another id, or grant a prefix that ends before the first such character.',
     });
   }
+}
+
+/** A value as a message shows it: with control characters spelled out, which a terminal would swallow. */
+function show(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value) ?? String(value);
+  return `'${value.replace(CONTROL_CHARACTER, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }

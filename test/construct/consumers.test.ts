@@ -5,7 +5,7 @@ import * as ecr from 'aws-cdk-lib/aws-ecr';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { ACCOUNT, newFunction, newStack, propertiesOf, REGION, statementsIn, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
+import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, propertiesOf, REGION, statementsIn, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
 import { SharedTokenTable } from '../../src';
 
 const ENV = { account: ACCOUNT, region: REGION };
@@ -50,6 +50,26 @@ describe('a function on a Node.js runtime gets layer, environment and permission
     });
     tokens.attachTo(fn);
     expectAttached(stack, fn);
+  });
+});
+
+describe.each(['nodejs18.x', 'nodejs16.x', 'nodejs'])('a function on %s, which is older than the runtime needs, is refused', (name) => {
+  const MESSAGE = new RegExp(`Stack0/Fn: The runtime needs Node\\.js 20 or later\\. Got ${name}, expected nodejs20\\.x or later\\. .*lambda\\.Runtime`);
+
+  test('and nothing is left behind on it', () => {
+    const { stack, tokens } = setUp();
+    const fn = newFunction(stack, 'Fn', { runtime: new lambda.Runtime(name, lambda.RuntimeFamily.NODEJS, { supportsInlineCode: true }) });
+    expect(() => tokens.attachTo(fn)).toThrow(MESSAGE);
+    expect(variablesOf(stack, fn)).toEqual({});
+    expect(stack.node.tryFindChild('SharedTokenTableRuntime')).toBeUndefined();
+  });
+
+  test('also when it got there after it was attached', () => {
+    const { stack, tokens } = setUp();
+    const fn = newFunction(stack, 'Fn');
+    tokens.attachTo(fn);
+    (fn.node.defaultChild as lambda.CfnFunction).addPropertyOverride('Runtime', name);
+    expect(() => propertiesOf(stack, fn)).toThrow(MESSAGE);
   });
 });
 
@@ -151,6 +171,17 @@ describe('an imported function', () => {
       '/Stack0/Fn',
       expect.stringMatching(/must set the environment variable SHARED_TOKEN_TABLE to \{"Ref":"TokensTableFC8D39D1"\}.*cdk-shared-token-table\/runtime.*\[ack: cdk-shared-token-table:importedFunction\]/),
     ]]);
+  });
+
+  test.each([
+    ['another account', `arn:aws:lambda:${REGION}:${OTHER_ACCOUNT}:function:consumer`, ['importedFunction', 'crossAccountPrincipal', 'grantNotInTemplate']],
+    ['another region', `arn:aws:lambda:us-east-1:${ACCOUNT}:function:consumer`, ['importedFunction']],
+  ])('of %s finds the table by its ARN, and its owner is told so', (_name, functionArn, warnings) => {
+    const { stack, tokens } = setUp();
+    const role = iam.Role.fromRoleArn(stack, 'Role', `arn:aws:iam::${functionArn.split(':')[4]}:role/consumer`);
+    tokens.attachTo(lambda.Function.fromFunctionAttributes(stack, 'Fn', { functionArn, role }));
+    expect(warningsIn(stack)[0][1]).toContain('must set the environment variable SHARED_TOKEN_TABLE to {"Fn::GetAtt":["TokensTableFC8D39D1","Arn"]}');
+    expect(warningIdsIn(stack)).toEqual(warnings);
   });
 
   test.each<[string, (stack: Stack) => lambda.IFunction]>([

@@ -107,3 +107,30 @@ test('the key of an imported table is granted when it is named, in the region of
     Condition: { StringEquals: { 'kms:ViaService': `dynamodb.${REGION}.amazonaws.com` } },
   });
 });
+
+describe('an alias of a key', () => {
+  const REFUSED = /^Stack0\/\w+: .*KMS does not authorize by the ARN of an alias.* Got .*alias\/crm'?, expected the key itself\. .*Key\.fromKeyArn.*Key\.fromLookup/;
+  const aliases: [string, (stack: Stack) => kms.IKey][] = [
+    ['by name', stack => kms.Alias.fromAliasName(stack, 'Alias', 'alias/crm')],
+    ['by ARN', stack => kms.Key.fromKeyArn(stack, 'Alias', `arn:aws:kms:${REGION}:${ACCOUNT}:alias/crm`)],
+  ];
+
+  test.each(aliases)('that is imported (%s) is refused for an imported table', (_name, aliasIn) => {
+    const stack = newStack();
+    expect(() => SharedTokenTable.fromTableAttributes(stack, 'Imported', { tableName: 'crm-tokens', encryptionKey: aliasIn(stack) })).toThrow(REFUSED);
+  });
+
+  test.each(aliases)('that is imported (%s) is refused for a table of this app', (_name, aliasIn) => {
+    for (const env of [undefined, { account: ACCOUNT, region: REGION }]) {
+      const stack = newStack({ env });
+      expect(() => tableUnderKey(stack, aliasIn(stack))).toThrow(REFUSED);
+    }
+  });
+
+  test('whose key is known stands for that key', () => {
+    const stack = newStack();
+    const key = new kms.Key(stack, 'Key');
+    tableUnderKey(stack, new kms.Alias(stack, 'Alias', { aliasName: 'alias/crm', targetKey: key })).attachTo(newFunction(stack, 'Fn'));
+    expect(statementsIn(stack)[1]).toMatchObject({ Action: 'kms:Decrypt', Resource: stack.resolve(key.keyArn) });
+  });
+});

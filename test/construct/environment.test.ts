@@ -95,10 +95,13 @@ describe.each(['SHARED_TOKEN_TABLE', 'SHARED_TOKEN_FUNCTION_TIMEOUT_MS'])('a val
     expect(synthesize(stack)).toThrow(MESSAGE);
   });
 
-  test('does not overwrite ours through an escape hatch', () => {
+  test.each<[string, (resource: lambda.CfnFunction) => void]>([
+    ['a property of the resource', resource => { resource.environment = { variables: { [name]: 'mine' } }; }],
+    ['an override', resource => resource.addPropertyOverride(`Environment.Variables.${name}`, 'mine')],
+  ])('does not overwrite ours through an escape hatch: %s', (_name, escape) => {
     const { stack, tokens, fn } = setUp();
     tokens.attachTo(fn);
-    (fn.node.defaultChild as lambda.CfnFunction).environment = { variables: { [name]: 'mine' } };
+    escape(fn.node.defaultChild as lambda.CfnFunction);
     expect(synthesize(stack)).toThrow(MESSAGE);
   });
 });
@@ -111,10 +114,15 @@ test('the same value set by the user is no conflict, in either order', () => {
   expect(variablesOf(stack, fn).SHARED_TOKEN_TABLE).toEqual(TABLE_NAME);
 });
 
-test('a variable of ours that was removed is found', () => {
+test.each<[string, (resource: lambda.CfnFunction) => void]>([
+  ['a property of the resource', resource => { resource.environment = {}; }],
+  ['an override of the variable', resource => resource.addPropertyDeletionOverride('Environment.Variables.SHARED_TOKEN_TABLE')],
+  ['an override of the environment', resource => resource.addPropertyDeletionOverride('Environment')],
+  ['an override of all properties', resource => resource.addDeletionOverride('Properties')],
+])('a variable of ours that was removed is found: by %s', (_name, escape) => {
   const { stack, tokens, fn } = setUp();
   tokens.attachTo(fn);
-  (fn.node.defaultChild as lambda.CfnFunction).environment = {};
+  escape(fn.node.defaultChild as lambda.CfnFunction);
   expect(synthesize(stack)).toThrow(/SHARED_TOKEN_TABLE belongs to the shared token table.*Got nothing/);
 });
 
@@ -177,6 +185,30 @@ describe('the timeout of the function', () => {
     const { stack, fn } = attached(Duration.seconds(15));
     (fn.node.defaultChild as lambda.CfnFunction).timeout = 60;
     expect(variablesOf(stack, fn).SHARED_TOKEN_FUNCTION_TIMEOUT_MS).toBe('60000');
+  });
+
+  test('that is overridden is an error: the variable with the timeout cannot follow', () => {
+    const { stack, fn } = attached(Duration.seconds(15));
+    (fn.node.defaultChild as lambda.CfnFunction).addPropertyOverride('Timeout', 3);
+    expect(synthesize(stack)).toThrow(
+      /Stack0\/Fn: The timeout of this function is overridden.*SHARED_TOKEN_FUNCTION_TIMEOUT_MS.* Got a Timeout of 3, expected 15\. .*`timeout`/);
+  });
+
+  test.each<[string, (resource: lambda.CfnFunction, stack: Stack) => void, string]>([
+    ['by a value that is known only at deployment',
+      (resource, stack) => resource.addPropertyOverride('Timeout', new CfnParameter(stack, 'Timeout', { type: 'Number' }).valueAsNumber),
+      'Got a Timeout of {"Ref":"Timeout"}, expected 15.'],
+    ['by removing it', resource => resource.addPropertyDeletionOverride('Timeout'), 'Got a Timeout of nothing, expected 15.'],
+  ])('that is overridden is an error: %s', (_name, escape, message) => {
+    const { stack, fn } = attached(Duration.seconds(15));
+    escape(fn.node.defaultChild as lambda.CfnFunction, stack);
+    expect(synthesize(stack)).toThrow(message);
+  });
+
+  test('that is overridden by the same value is no matter', () => {
+    const { stack, fn } = attached(Duration.seconds(15));
+    (fn.node.defaultChild as lambda.CfnFunction).addPropertyOverride('Timeout', 15);
+    expect(variablesOf(stack, fn).SHARED_TOKEN_FUNCTION_TIMEOUT_MS).toBe('15000');
   });
 
   test('that is known only at deployment is left to the context of each invocation', () => {

@@ -1,4 +1,4 @@
-import { Lazy, Stack } from 'aws-cdk-lib';
+import { CfnParameter, Fn, Lazy, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { newFunction, newStack, Statement, statementsIn } from './support/stacks';
 import { SharedTokenTable, TokenAccess } from '../../src';
@@ -162,6 +162,21 @@ describe.each(['grantRead', 'grantRefresh'] as const)('%s refuses', (method) => 
     refused(Lazy.string({ produce: () => 'crm' })).toThrow(/Got a CDK token.* expected a literal string\. .*'bot-\*'/);
   });
 
+  test.each<[string, (list: string[]) => string[]]>([
+    ['a list that is split', () => Fn.split(',', Fn.importValue('Ids'))],
+    ['a list parameter', list => list],
+    ['a list among literals', list => ['crm', ...list]],
+    ['a part of an id', list => [`bot-${list}*`]],
+  ])('ids that are known only at deployment: %s', (_name, idsFrom) => {
+    const { stack, tokens, role } = setUp();
+    const { valueAsList } = new CfnParameter(stack, 'Ids', { type: 'CommaDelimitedList' });
+    expect(() => tokens[method](role, ...idsFrom(valueAsList))).toThrow(/^Stack0\/Tokens: .*Got a CDK token.* expected a literal string\. /);
+  });
+
+  test.each([[undefined, 'undefined'], [null, 'null'], [42, '42'], [['crm'], '["crm"]']])('%p, which is no id at all', (id, shown) => {
+    refused(id as unknown as string).toThrow(`Stack0/Tokens: A token id is a string. Got ${shown}, expected`);
+  });
+
   test.each([
     ['a*b', '*'], ['*b', '*'], ['**', '*'], ['a**', '*'], ['a?b', '?'], ['a?*', '?'], ['a${b', '${'], ['${aws:username}', '${'], ['bot-${x}*', '${'],
   ])('%j, in which IAM reads %j as more than a character', (id, special) => {
@@ -169,19 +184,40 @@ describe.each(['grantRead', 'grantRefresh'] as const)('%s refuses', (method) => 
   });
 
   test.each(['a\tb', 'a\nb', '\u0000', 'tökenĀ', 'токен', '🤖-1'])('%j, which a policy cannot hold', (id) => {
-    refused(id).toThrow(/a policy can hold only the characters U\+0020 to U\+00FF/i);
+    refused(id).toThrow(/a policy can hold only the printable characters from U\+0020 to U\+00FF/i);
   });
+
+  test.each([["'a\\u007f'", 'a\u007f'], ["'\\u0080b'", '\u0080b'], ["'a\\u009f*'", 'a\u009f*'], ["'a\\u000a'", 'a\n']])(
+    '%s: a control character is not printable, and the message shows it', (shown, id) => {
+      refused(id).toThrow(`printable characters from U+0020 to U+00FF. Got ${shown}`);
+    });
 
   test('an id above the limit of DynamoDB, counted in bytes', () => {
     refused('ö'.repeat(1025)).toThrow(/of 2050 bytes, expected at most 2048 bytes/);
   });
 });
 
-test.each(['a', 'crm', 'eu/crm:1', 'a b', 'a$b', 'a{b}', '$', 'ünïcode-ÿ', 'x'.repeat(2048)])('the id %j is granted as it is', (id) => {
+test.each(['a', 'crm', 'eu/crm:1', 'a b', 'a$b', 'a{b}', '$', '~', '\u00a0', 'ünïcode-ÿ', 'x'.repeat(2048)])('the id %j is granted as it is', (id) => {
   expect(granted((tokens, role) => tokens.grantRead(role, id))).toEqual([readLiterals(id)]);
 });
 
 test('attachTo refuses an empty list of tokens as grants do', () => {
   const { stack, tokens } = setUp();
   expect(() => tokens.attachTo(newFunction(stack, 'Fn'), { tokenIds: [] })).toThrow(/Got no token id/);
+});
+
+test.each<[string, (stack: Stack) => unknown, string]>([
+  ['a list token', stack => Fn.split(',', new CfnParameter(stack, 'Ids').valueAsString), 'a CDK token'],
+  ['a string', () => 'crm', "'crm'"],
+])('attachTo refuses, in place of a list of tokens, %s', (_name, tokenIdsIn, got) => {
+  const { stack, tokens } = setUp();
+  expect(() => tokens.attachTo(newFunction(stack, 'Fn'), { tokenIds: tokenIdsIn(stack) as string[] })).toThrow(`Got ${got}`);
+  expect(statementsIn(stack)).toEqual([]);
+});
+
+test.each(['read', 'WRITE', ''])('attachTo refuses the access %j, which it does not know, rather than give the stronger one', (access) => {
+  const { stack, tokens } = setUp();
+  expect(() => tokens.attachTo(newFunction(stack, 'Fn'), { access: access as TokenAccess }))
+    .toThrow(`Stack0/Tokens: There is no such access to tokens. Got '${access}', expected TokenAccess.READ ('READ') or TokenAccess.REFRESH ('REFRESH').`);
+  expect(statementsIn(stack)).toEqual([]);
 });

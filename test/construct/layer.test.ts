@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { App, NestedStack, Stack } from 'aws-cdk-lib';
+import { App, Aws, CfnParameter, Fn, NestedStack, Stack } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, propertiesOf, REGION, variablesOf, warningIdsIn } from './support/stacks';
@@ -120,6 +120,26 @@ describe('a function finds the table', () => {
     expect(variable(stack, SharedTokenTable.fromTableArn(stack, 'Imported', arn))).toBe(arn);
   });
 
+  test.each<[string, (stack: Stack) => string, unknown]>([
+    ['known only at deployment', () => Fn.importValue('CrmTokensArn'), { 'Fn::ImportValue': 'CrmTokensArn' }],
+    ['of a parameter', stack => new CfnParameter(stack, 'Arn').valueAsString, { Ref: 'Arn' }],
+    [
+      'of an account in a parameter',
+      stack => `arn:aws:dynamodb:${Aws.REGION}:${new CfnParameter(stack, 'Account').valueAsString}:table/crm-tokens`,
+      { 'Fn::Join': ['', ['arn:aws:dynamodb:', { Ref: 'AWS::Region' }, ':', { Ref: 'Account' }, ':table/crm-tokens']] },
+    ],
+  ])('by ARN where it was imported by an ARN %s, which may be of another account or region', (_name, arnIn, rendered) => {
+    for (const env of [undefined, ENV]) {
+      const stack = newStack({ env });
+      expect(variable(stack, SharedTokenTable.fromTableArn(stack, 'Imported', arnIn(stack)))).toEqual(rendered);
+    }
+  });
+
+  test('by name where it was imported by a name known only at deployment', () => {
+    const stack = newStack({ env: ENV });
+    expect(variable(stack, SharedTokenTable.fromTableName(stack, 'Imported', Fn.importValue('CrmTokens')))).toEqual({ 'Fn::ImportValue': 'CrmTokens' });
+  });
+
   test('by name where it was imported from the same account and region', () => {
     const stack = newStack({ env: ENV });
     expect(variable(stack, SharedTokenTable.fromTableArn(stack, 'Imported', `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/crm-tokens`))).toBe('crm-tokens');
@@ -163,6 +183,30 @@ describe('layers of the user', () => {
     const tokens = new SharedTokenTable(stack, 'Tokens');
     tokens.attachTo(fn, { tokenIds: ['crm'] });
     expect(() => tokens.attachTo(fn, { tokenIds: ['erp'] })).not.toThrow();
+  });
+});
+
+describe('the layer of a function that was attached', () => {
+  test.each<[string, (resource: lambda.CfnFunction) => void]>([
+    ['a property of the resource', resource => { resource.layers = undefined; }],
+    ['an override', resource => resource.addPropertyDeletionOverride('Layers')],
+    ['an override by other layers', resource => resource.addPropertyOverride('Layers', [`arn:aws:lambda:${REGION}:${ACCOUNT}:layer:mine:1`])],
+  ])('is missed when it was removed: by %s', (_name, escape) => {
+    const stack = newStack();
+    const fn = newFunction(stack, 'Fn');
+    new SharedTokenTable(stack, 'Tokens').attachTo(fn);
+    escape(fn.node.defaultChild as lambda.CfnFunction);
+    expect(() => Template.fromStack(stack)).toThrow(
+      /Stack0\/Fn: The layer with the runtime, which attachTo added, was removed.* Got (no layers|\["arn:.*mine:1"\]), expected \{"Ref":"SharedTokenTableRuntime\w+"\} among them\. .*addLayers/);
+  });
+
+  test('is found among others in an override', () => {
+    const stack = newStack();
+    const fn = newFunction(stack, 'Fn');
+    new SharedTokenTable(stack, 'Tokens').attachTo(fn);
+    const layer = stack.node.findChild('SharedTokenTableRuntime') as lambda.LayerVersion;
+    (fn.node.defaultChild as lambda.CfnFunction).addPropertyOverride('Layers', ['arn:mine', layer.layerVersionArn]);
+    expect(propertiesOf(stack, fn).Layers).toHaveLength(2);
   });
 });
 

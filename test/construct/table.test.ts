@@ -138,8 +138,21 @@ describe('imported tables', () => {
   test.each([
     ['neither name nor ARN', {}, /Stack0: .*Got neither, expected one of/],
     ['both name and ARN', { tableName: 'crm-tokens', tableArn: ARN }, /Stack0: .*Got both, expected one of/],
+    ['an ARN for any table', { tableArn: `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/*` }, /Got 'arn:.*\*', expected 'arn:<partition>/],
+    ['an ARN of any region', { tableArn: `arn:aws:dynamodb:*:${ACCOUNT}:table/crm-tokens` }, /Got 'arn:.*tokens', expected 'arn:<partition>/],
+    ['an ARN for a name', { tableName: ARN }, /^Stack0: .*'Imported'.* Got 'arn:.*tokens', expected 3 to 255 of the characters .*fromTableArn/],
     ['the ARN of something else', { tableArn: `${ARN}/index/byDate` }, /Stack0: .*Got 'arn:.*byDate', expected 'arn:<partition>/],
   ])('refused: %s', (_case, attributes, message) => {
     expect(() => SharedTokenTable.fromTableAttributes(newStack(), 'Imported', attributes)).toThrow(message);
+  });
+
+  test.each(['ab', 'a/b', 'crm tokens', 'crm*', 'ünicode', 'x'.repeat(256)])('refused: %j, which can be no name of a table, imported or defined', (tableName) => {
+    const message = `Got '${tableName}', expected 3 to 255 of the characters A-Z, a-z, 0-9, '_', '-' and '.'.`;
+    expect(() => SharedTokenTable.fromTableName(newStack(), 'Imported', tableName)).toThrow(message);
+    expect(() => new SharedTokenTable(newStack(), 'Tokens', { tableName })).toThrow(message);
+  });
+
+  test.each(['abc', 'Crm_tokens-1.eu', 'x'.repeat(255)])('the name %j is taken as it is', (tableName) => {
+    expect(SharedTokenTable.fromTableName(newStack(), 'Imported', tableName).tableName).toBe(tableName);
   });
 });

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { OutputFileError, prepareOutputFile } from '../../demo/output-file';
 import type { JsonReport } from '../../demo/report';
 
 const ROOT = resolve(__dirname, '..', '..');
@@ -13,8 +14,16 @@ interface Outcome {
   readonly stderr: string;
 }
 
+interface RunOptions {
+  /** What it says when it is to be stopped, as by Ctrl-C. */
+  readonly stopAt?: string;
+  readonly tempFolder?: string;
+  /** An output whose reader goes away at once, as in `npm run demo | head -0`. */
+  readonly unread?: 'stdout' | 'stderr';
+}
+
 /** Runs the demo from the repository's root, without the wrapper process of the `tsx` command, which may kill what it runs before that has cleaned up. */
-async function runDemo(args: readonly string[], { stopAt, tempFolder }: { stopAt?: string; tempFolder?: string } = {}): Promise<Outcome> {
+async function runDemo(args: readonly string[], { stopAt, tempFolder, unread }: RunOptions = {}): Promise<Outcome> {
   const env = { ...process.env, ...(tempFolder === undefined ? {} : { TMPDIR: tempFolder }) };
   const demo = spawn(process.execPath, ['--import', 'tsx', join('demo', 'main.ts'), ...args], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
@@ -24,6 +33,7 @@ async function runDemo(args: readonly string[], { stopAt, tempFolder }: { stopAt
     stderr += text;
     if (stopAt !== undefined && text.includes(stopAt)) demo.kill('SIGINT');
   });
+  if (unread) demo[unread].destroy();
   const [status] = await once(demo, 'close') as [number];
   return { status, stdout, stderr };
 }
@@ -121,6 +131,54 @@ test('--help says what there is', async () => {
   const { status, stdout } = await runDemo(['--help']);
   expect(status).toBe(0);
   for (const option of ['--instances', '--rotations', '--kill-holder', '--no-kill-holder', '--json']) expect(stdout).toContain(option);
+});
+
+describe('an output whose reader has gone', () => {
+  test.each([
+    ['stdout', ['--help']],
+    ['stdout', ['--instances', '1', '--rotations', '1', '--no-kill-holder', '--json']],
+    ['stderr', ['--instances', '1', '--rotations', '1', '--json']],
+  ] as const)('(%s of %j) ends the demo quietly: exit status 1, no stack, no files left behind', async (unread, args) => {
+    const tempFolder = mkdtempSync(join(tmpdir(), 'demo-test-'));
+    try {
+      const { status, stdout, stderr } = await runDemo(args, { tempFolder, unread });
+      expect(status).toBe(1);
+      expect(stdout).toBe('');
+      expect(stderr).not.toMatch(/EPIPE|^\s+at /m);
+      expect(readdirSync(tempFolder).filter(name => name.startsWith('shared-token-demo-'))).toEqual([]);
+    } finally {
+      rmSync(tempFolder, { recursive: true, force: true });
+    }
+  }, 120_000);
+});
+
+describe('the place for the picture', () => {
+  let folder: string;
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'demo-test-')); });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('is made, and nothing is put there yet', () => {
+    const file = join(folder, 'demo-output', 'timeline.svg');
+    prepareOutputFile(file);
+    prepareOutputFile(file);
+    expect(readdirSync(join(folder, 'demo-output'))).toEqual([]);
+  });
+
+  test('keeps the picture that is there', () => {
+    const file = join(folder, 'timeline.svg');
+    writeFileSync(file, 'before');
+    prepareOutputFile(file);
+    expect(readFileSync(file, 'utf8')).toBe('before');
+  });
+
+  test('that is a file, or the picture that is a folder, is an error before anything runs, which says what to do', () => {
+    writeFileSync(join(folder, 'demo-output'), '');
+    mkdirSync(join(folder, 'timeline.svg'));
+    for (const file of [join(folder, 'demo-output', 'timeline.svg'), join(folder, 'timeline.svg')]) {
+      expect(() => prepareOutputFile(file)).toThrow(OutputFileError);
+      expect(() => prepareOutputFile(file)).toThrow(/^The picture of the run cannot be written to .*timeline\.svg \(E.*Make .* a folder that can be written to\.$/);
+    }
+  });
 });
 
 test('stopped by Ctrl-C, it leaves no files behind', async () => {

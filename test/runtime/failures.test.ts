@@ -14,7 +14,9 @@ async function failureOf(call: Promise<unknown>): Promise<SharedTokenError> {
 describe('bad answers of refresh: a typed error, the lease given back, the stored token as it was', () => {
   const badAnswers: Record<string, [unknown, string]> = {
     'nothing': [undefined, 'INVALID_REFRESH_RESULT'],
-    'no token': [{ access_token: 'x' }, 'INVALID_REFRESH_RESULT'],
+    'no token': [{}, 'INVALID_REFRESH_RESULT'],
+    'OAuth\'s own spelling, by which a refresh token would be lost': [{ accessToken: 'x', refresh_token: 'r' }, 'INVALID_REFRESH_RESULT'],
+    'a moment taken for a life': [{ accessToken: 'x', expiresIn: Date.now() + 3_600_000 }, 'INVALID_REFRESH_RESULT'],
     'an empty token': [{ accessToken: '' }, 'INVALID_REFRESH_RESULT'],
     'an expiry of zero': [{ accessToken: 'x', expiresIn: 0 }, 'INVALID_REFRESH_RESULT'],
     'an expiry that is no number': [{ accessToken: 'x', expiresIn: 'soon' }, 'INVALID_REFRESH_RESULT'],

@@ -161,12 +161,14 @@ describe('use', () => {
 describe('the storm guard', () => {
   test('a token younger than 5 s that is refused is tried once more, then the rejection goes back; nothing is refreshed', async () => {
     const provider = new Provider();
-    const token = new Instance().token(id, { refresh: provider.refresh });
+    const instance = new Instance();
+    const token = instance.token(id, { refresh: provider.refresh });
     const seen: string[] = [];
     const response = await token.use(unauthorizedFor('token-1', seen));
     expect(response).toEqual({ status: 401 });
     expect(seen).toEqual(['token-1', 'token-1']);
     expect(provider.calls).toBe(1);
+    expect(instance.events.filter(({ type }) => type === 'rejected').map(({ code }) => code)).toEqual(['TOO_YOUNG', 'TOO_YOUNG']);
   });
 
   test('a brand-new token that the API refuses for a moment is not given up', async () => {

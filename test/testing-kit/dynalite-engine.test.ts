@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, parse } from 'node:path';
 import { EmbeddedDynamoDb, TestingKitError } from '../../testing-kit';
 import { stopAfterEach } from '../support/stop-after-each';
 
@@ -32,7 +32,9 @@ const COMPLETE = {
 };
 
 test('without dynalite the error is DYNALITE_MISSING and says how to install it', async () => {
-  const starting = start();
+  // The root of the disk: a folder of the temporary ones may lie beside somebody's `node_modules`.
+  const starting = EmbeddedDynamoDb.start({ resolveFrom: [parse(folder).root] });
+  void starting.then(stopped, () => undefined);
   await expect(starting).rejects.toBeInstanceOf(TestingKitError);
   await expect(starting).rejects.toMatchObject({
     code: 'DYNALITE_MISSING', message: expect.stringContaining('npm install --save-dev dynalite@4'), cause: { code: 'MODULE_NOT_FOUND' },

@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { EmbeddedDynamoDb, startEmbeddedTable, type DynamoDbExchange, type DynamoDbRequest, type StartedEmbeddedTable } from '../../testing-kit';
+import { DynaliteEngine } from '../../testing-kit/dynalite-engine';
 import { claim, errorOf, singleAttemptClient, statusOf } from '../support/dynamodb-client';
 import { startTokenTable, tokenTableTemplate } from '../support/embedded-table';
 import { stopAfterEach } from '../support/stop-after-each';
@@ -167,20 +168,35 @@ describe('over the wire', () => {
     expect(requests.map(request => request.operation)).toEqual(['GetItem']);
   });
 
+  const post = async (body: string) => fetch(table.endpoint, {
+    method: 'POST',
+    body,
+    headers: {
+      'content-type': 'application/x-amz-json-1.0',
+      'x-amz-target': 'DynamoDB_20120810.UpdateItem',
+      'x-amz-date': '20260101T000000Z',
+      'authorization': 'AWS4-HMAC-SHA256 Credential=a, SignedHeaders=b, Signature=c',
+    },
+  });
+
   test('a request that makes the engine throw is an error of its sender, and the server lives on', async () => {
-    const response = await fetch(table.endpoint, {
-      method: 'POST',
-      body: 'null',
-      headers: {
-        'content-type': 'application/x-amz-json-1.0',
-        'x-amz-target': 'DynamoDB_20120810.UpdateItem',
-        'x-amz-date': '20260101T000000Z',
-        'authorization': 'AWS4-HMAC-SHA256 Credential=a, SignedHeaders=b, Signature=c',
-      },
-    });
+    jest.spyOn(DynaliteEngine.prototype, 'handle').mockRejectedValueOnce(new TypeError('a defect'));
+    const response = await post('{}');
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ __type: expect.stringContaining('EmbeddedDynamoDbFailure') });
+    expect(await response.json()).toMatchObject({
+      __type: expect.stringContaining('EmbeddedDynamoDbFailure'), message: 'The embedded DynamoDB failed: a defect',
+    });
     expect(await get()).toBeUndefined();
+  });
+
+  test.each(['null', '[]', '"crm"', '17', 'true'])('a request whose body is %s is told that parameters are a JSON object', async (body) => {
+    const response = await post(body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      __type: expect.stringContaining('#SerializationException'),
+      message: `The body of this UpdateItem request is ${body}. Expected a JSON object with its parameters.`,
+    });
+    expect(replies.at(-1)).toMatchObject({ operation: 'UpdateItem', status: 400, error: 'SerializationException' });
   });
 });
 
@@ -251,6 +267,12 @@ describe('life', () => {
   test('a port that is taken is PORT_UNAVAILABLE', async () => {
     const port = Number(new URL(table.endpoint).port);
     await expect(startTokenTable({ port })).rejects.toMatchObject({ code: 'PORT_UNAVAILABLE', cause: { code: 'EADDRINUSE' } });
+  });
+
+  test.each([99_999, -1, 1.5, NaN])('a port that there cannot be (%p) is PORT_UNAVAILABLE', async port => {
+    await expect(startTokenTable({ port })).rejects.toMatchObject({
+      code: 'PORT_UNAVAILABLE', message: expect.stringContaining(`127.0.0.1:${port}`), cause: { code: 'ERR_SOCKET_BAD_PORT' },
+    });
   });
 
   test('a template that makes no table leaves no server behind', async () => {

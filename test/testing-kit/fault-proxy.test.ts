@@ -1,5 +1,5 @@
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import { FaultProxy, type DynamoDbRequest, type Fault, type ProxiedRequest, type StartedEmbeddedTable } from '../../testing-kit';
+import { FaultProxy, type DynamoDbRequest, type Fault, type FaultDecision, type ProxiedRequest, type StartedEmbeddedTable } from '../../testing-kit';
 import { claim, errorOf, singleAttemptClient, statusOf } from '../support/dynamodb-client';
 import { startTokenTable } from '../support/embedded-table';
 import { stopAfterEach } from '../support/stop-after-each';
@@ -150,6 +150,47 @@ describe('delays', () => {
 });
 
 describe('the decision', () => {
+  const proxyThat = async (decide: FaultDecision) => {
+    const other = stopped(await FaultProxy.start(table.endpoint, decide));
+    const via = singleAttemptClient({ ...table.clientConfig, endpoint: other.endpoint });
+    const error = errorOf(via.send(claim(table.tableName, 'mine'))).finally(() => via.destroy());
+    return { other, error };
+  };
+
+  test('may take its time: a promise is waited for', async () => {
+    const { other, error } = await proxyThat(async () => {
+      await new Promise(setImmediate);
+      return { kind: 'error', type: 'ThrottlingException' };
+    });
+    expect((await error).name).toBe('ThrottlingException');
+    expect(arrived).toEqual([]);
+    expect(other.counts).toEqual(onlyCount('error'));
+  });
+
+  test('that is still open when the proxy stops lets nothing reach the table', async () => {
+    let decided: (fault: undefined) => void = () => undefined;
+    const { other, error } = await proxyThat(async () => new Promise(resolve => { decided = resolve; }));
+    while (await storedLease() !== undefined);
+    await other.stop();
+    decided(undefined);
+    expect(statusOf(await error)).toBeUndefined();
+    expect(await storedLease()).toBeUndefined();
+  });
+
+  test('that rejects is an error that no SDK tries again', async () => {
+    const { error } = await proxyThat(async () => Promise.reject(new Error('expected a different request')));
+    expect((await error).message).toBe("The fault proxy's decision failed: expected a different request");
+  });
+
+  test.each([[{ kind: 'explode' }, '{"kind":"explode"}'], [{}, '{}'], ['dropAfter', '"dropAfter"'], [{ kind: 'toString' }, '{"kind":"toString"}']])(
+    '%j is no fault: an error that lists the kinds, and nothing is counted or applied', async (nonsense, shown) => {
+      const { other, error } = await proxyThat(() => nonsense as Fault);
+      expect((await error).message).toBe(
+        `The fault proxy's decision failed: there is no fault ${shown}. Expected nothing, or an object whose kind is one of ${Object.keys(other.counts).join(', ')}`);
+      expect(Object.values(other.counts).every(count => count === 0)).toBe(true);
+      expect(arrived).toEqual([]);
+    });
+
   test('sees the operation, its parameters, and how many came before, in all and of the same operation', async () => {
     await client.send(claim(table.tableName, 'mine'));
     await client.send(new GetItemCommand({ TableName: table.tableName, Key: { tokenId: { S: 'crm' } } }));
@@ -196,6 +237,10 @@ describe('life', () => {
 
   test('a port that is taken is PORT_UNAVAILABLE', async () => {
     const port = Number(new URL(proxy.endpoint).port);
+    await expect(FaultProxy.start(table.endpoint, () => undefined, { port })).rejects.toMatchObject({ code: 'PORT_UNAVAILABLE' });
+  });
+
+  test.each([99_999, -1])('a port that there cannot be (%p) is PORT_UNAVAILABLE', async port => {
     await expect(FaultProxy.start(table.endpoint, () => undefined, { port })).rejects.toMatchObject({ code: 'PORT_UNAVAILABLE' });
   });
 });
