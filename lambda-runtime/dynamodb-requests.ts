@@ -1,3 +1,4 @@
+import { CLEARLY_OLDER_MS } from './timing';
 import type { Base } from './token-item';
 import type { Claim, Commit, Release } from './token-store';
 import { type AttributeName, READABLE_ATTRIBUTES } from '../src/private/contract';
@@ -69,7 +70,7 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
     },
     add: ['#generation = if_not_exists(#generation, :zero) + :one'],
     condition: !isLate ? LEASE_IS_MINE : `${onlyIf.base ? `(${tokenIsStill(onlyIf.base)}) OR ` : ''}${NO_TOKEN} OR ${TOKEN_IS_OLDER}`,
-    values: { ':zero': 0, ':one': 1, ...(isLate ? valuesOf(onlyIf.base) : { ':mine': onlyIf.lease }) },
+    values: { ':zero': 0, ':one': 1, ...(isLate ? { ...valuesOf(onlyIf.base), ':clearlyOlder': issuedAt - CLEARLY_OLDER_MS } : { ':mine': onlyIf.lease }) },
   });
 }
 
@@ -93,8 +94,8 @@ export function releaseRequest(table: string, tokenId: string, { lease, failure 
 const NO_LEASE = 'attribute_not_exists(#lease)';
 const NO_FAILURE = 'attribute_not_exists(#failure)';
 const NO_TOKEN = 'attribute_not_exists(#accessToken)';
-/** Another late answer, of an earlier request. */
-const TOKEN_IS_OLDER = '#issuedAt < :issuedAt';
+/** Another late answer, of an earlier request; by more than two clocks may differ. */
+const TOKEN_IS_OLDER = '#issuedAt < :clearlyOlder';
 const LEASE_IS_MINE = '#lease.#id = :mine';
 
 /** The stored token is the one that a decision was based on, or there still is none. */

@@ -43,18 +43,30 @@ export const systemHost: Host = {
 export interface TableClock extends Clock {
   /**
    * The header counts whole seconds, and was written at some moment between request and reply: that leaves an interval of offsets that are possible. The
-   * present one is kept if it lies inside, else moved to the nearest end.
+   * middle of what all replies leave is taken, so that two instances never differ by more than the grace of a lease; when nothing is left, the own clock
+   * was set, and the newest reply counts alone.
    */
   learn(date: number, sentAt: number, receivedAt: number): void;
 }
 
+/** What a reply leaves, if it came within 2 s: more says too little. */
+const WIDEST_INTERVAL_MS = 3_000;
+
 export function tableClock(host: Host): TableClock {
+  let lowest = -Infinity;
+  let highest = Infinity;
   let offset = 0;
   return {
     now: () => host.now() + offset,
     monotonic: () => host.monotonic(),
     learn(date, sentAt, receivedAt) {
-      if (Number.isFinite(date)) offset = Math.min(Math.max(offset, date - receivedAt), date + 1_000 - sentAt);
+      const [low, high] = [date - receivedAt, date + 1_000 - sentAt];
+      const width = high - low;
+      if (!(width >= 0 && width <= WIDEST_INTERVAL_MS)) return; // a freeze or a jump lies between, or the header is no date
+      const isSet = low > highest || high < lowest;
+      lowest = isSet ? low : Math.max(lowest, low);
+      highest = isSet ? high : Math.min(highest, high);
+      offset = Math.round((lowest + highest) / 2);
     },
   };
 }

@@ -8,7 +8,7 @@ import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, SAVE_LIMIT_MS } from './t
 import { tokenError } from './token-error';
 import type { Failure, Lease, TokenItem } from './token-item';
 import type { TokenMeans } from './token-keeper';
-import { TableTrouble } from './token-store';
+import { type Commit, TableTrouble } from './token-store';
 import { isTokenOf, type Requester } from './token-table';
 
 /** What one refresh needs beside what belongs to its token. */
@@ -61,7 +61,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     if (leaseLeft() >= limitMs / 2 && !stop.aborted) return sendAndStore();
     // The provider was not asked, so nobody has to wait for it; that a former holder died is still counted.
     // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it.
-    await release('NOT_SENT', tookOver && { ...tookOver, retryAt: tookOver.at });
+    await release('NOT_SENT', tookOver && { ...tookOver, retryAt: 0 });
     return 'settled';
   };
 
@@ -145,8 +145,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     const soon = deadlineIn(host, LEFT_ALONE_LIMIT_MS);
     const by = { tell, timeLeft: () => stop.aborted ? Math.min(means.timeLeft(), soon()) : means.timeLeft() };
     try {
-      const { applied, item } = await table.commit({ ...late, onlyIf: { lease: leaseId } }, by);
-      if (!applied && !isTokenOf(item, late)) await table.commit(late, by);
+      if (!await commit({ ...late, onlyIf: { lease: leaseId } }, by)) await commit(late, by);
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
       // What the table refuses for good, others shall not fetch again at once.
@@ -155,12 +154,20 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     return 'settled';
   };
 
+  /** Is the token stored? Then it is what a later answer to a request of ours replaces. */
+  const commit = async (what: Commit, by: Requester): Promise<boolean> => {
+    const { applied, item } = await table.commit(what, by);
+    const isStored = applied || isTokenOf(item, what);
+    if (isStored) claimed = item;
+    return isStored;
+  };
+
   /** The answer of a request that was given up. No timer waits for it; if it comes, it is a credential that must not be lost. */
   const storeLate = (answer: Answer): void => {
     const late = lateCommitOf(answer);
     if ((memory.item?.token?.issuedAt ?? 0) >= late.token.issuedAt) return;
     memory.applyUnsaved(late);
-    table.commit(late, { tell, timeLeft: deadlineIn(host, SAVE_LIMIT_MS) }).catch(() => undefined); // tried again with the next call
+    commit(late, { tell, timeLeft: deadlineIn(host, SAVE_LIMIT_MS) }).catch(() => undefined); // tried again with the next call
   };
 
   /** Losing the race for the lease is fine: then it is somebody else's to give back. If the table does not answer, the lease ends by itself. */

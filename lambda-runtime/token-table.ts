@@ -1,7 +1,7 @@
 import type { SharedTokenError } from './errors';
 import type { Tell } from './events';
 import { type Deadline, type Host, LIMIT_REACHED, withLimit } from './host';
-import { backOff, TABLE_CALL_LIMIT_MS } from './timing';
+import { backOff, CLOCK_JUMP_MS, TABLE_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
 import type { TokenMemory } from './token-memory';
@@ -43,14 +43,21 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
 
   const attempt = async (send: (signal: AbortSignal) => Promise<WriteReply>, ms: number): Promise<WriteReply> => {
     const request = memory.requestStarts();
+    const [wall, monotonic] = [host.now(), host.monotonic()];
     const reply = await withLimit({ host, ms }, send);
     if (reply === LIMIT_REACHED) throw new TableTrouble(false, new Error('No answer within the limit of one request'));
+    // After a freeze, or by a clock that jumped, nothing can be decided from it: it counts as lost, and the next answer tells the time.
+    const [took, tookByMonotonic] = [host.now() - wall, host.monotonic() - monotonic];
+    if (Math.max(took, tookByMonotonic) > ms + CLOCK_JUMP_MS || Math.abs(took - tookByMonotonic) > CLOCK_JUMP_MS) {
+      throw new TableTrouble(false, new Error('A freeze, or a clock that jumped, during the request'));
+    }
     lastTrouble = undefined;
     memory.apply(reply.item, request);
     return reply;
   };
 
   const persist = async (send: (signal: AbortSignal) => Promise<WriteReply>, { timeLeft, stop, throttled }: Requester): Promise<WriteReply> => {
+    let isInDoubt = false;
     for (let attempts = 0; ; attempts++) {
       try {
         // A table that is slow rather than gone gets more time with each attempt.
@@ -58,7 +65,9 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
       } catch (error) {
         if (!(error instanceof TableTrouble)) throw error;
         lastTrouble = error;
-        if (error.throttled && throttled) throw error;
+        // An earlier attempt may have been applied: then only sending again tells.
+        if (error.throttled && throttled && !isInDoubt) throw error;
+        isInDoubt ||= !error.throttled;
         const pause = backOff(attempts, host.random());
         if (stop?.aborted || timeLeft() <= pause) throw unavailable(error);
         await host.sleep(pause, stop);

@@ -27,8 +27,8 @@ export interface SoakResult {
 
 const TOKEN_IDS = Array.from({ length: 8 }, (_, index) => `token-${index}${index % 2 === 0 ? '-rotating' : ''}`);
 const AUTH_LIMIT_MS = 2_000;
-/** Older than the storm guard's minimum age, which is also half a token's life here. */
-const REVOKE_AFTER_MS = 5_300;
+/** Older than the storm guard's minimum age and half a token's life, by more than a clock may be off. */
+const REVOKE_AFTER_MS = 7_500;
 /** A killed holder costs its lease (auth limit + 2 s), 2 s of grace and perhaps a cool-down. */
 const ROTATION_LIMIT_MS = 60_000;
 /** Where one thing is lost, much else fails after it. */
@@ -52,7 +52,7 @@ export async function soak({ processes, rotations }: SoakOptions, say: (text: st
   const onReport = (pid: number, { tokenId, status, generation = 0, code, message }: CallReport) => {
     calls++;
     if (status === 200) seen.get(tokenId)?.set(pid, generation);
-    else problems.push(`${tokenId}: a call failed for good: ${status ?? `${code}: ${message}`}`);
+    else problems.push(`${tokenId}: a call failed for good: ${status ?? `${code}: ${message}`} (${watch.history(tokenId)})`);
   };
   const plans = new Map<string, 'kill' | 'freeze'>();
   const provider = await SoakProvider.start(tokenId => watch.hasCommitted(tokenId), ({ tokenId, pid }) => {

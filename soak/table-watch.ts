@@ -1,4 +1,14 @@
+import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDbExchange } from '../testing-kit';
+
+/** Writes that are remembered for each token. */
+const HISTORY = 12;
+
+interface Failure {
+  readonly code: string;
+  readonly count: number;
+  readonly retryAt: number;
+}
 
 type Attributes = Readonly<Record<string, { readonly S?: string; readonly N?: string } | undefined>>;
 
@@ -6,7 +16,13 @@ type Attributes = Readonly<Record<string, { readonly S?: string; readonly N?: st
 export class TableWatch {
   readonly problems: string[] = [];
   writes = 0;
+  /** Of each token: what its lease and failure were after the last writes. */
+  private readonly histories = new Map<string, string[]>();
   private readonly last = new Map<string, { readonly generation: number; readonly issue: number }>();
+
+  history(tokenId: string): string {
+    return this.histories.get(tokenId)?.join(' | ') ?? '';
+  }
 
   hasCommitted(tokenId: string): boolean {
     return this.last.has(tokenId);
@@ -16,7 +32,12 @@ export class TableWatch {
     if (operation !== 'UpdateItem' || error !== undefined) return;
     this.writes++;
     const tokenId = String((body as { Key?: { tokenId?: { S?: string } } }).Key?.tokenId?.S);
-    const { generation, accessToken } = (reply as { Attributes?: Attributes }).Attributes ?? {};
+    const attributes = (reply as { Attributes?: Attributes }).Attributes ?? {};
+    const { generation, accessToken } = attributes;
+    const { lease, failure } = unmarshall(attributes as Parameters<typeof unmarshall>[0]) as { lease?: { id: string; since: number }; failure?: Failure };
+    const told = `${Date.now()} gen ${generation?.N} lease ${lease ? `${lease.id.slice(0, 4)} since ${lease.since}` : '-'}, ` +
+      `failure ${failure ? `${failure.code} ${failure.count} until ${failure.retryAt}` : '-'}`;
+    this.histories.set(tokenId, [...this.histories.get(tokenId) ?? [], told].slice(-HISTORY));
     if (generation?.N === undefined || accessToken?.S === undefined) return;
     const now = { generation: Number(generation.N), issue: Number(/(\d+)$/.exec(accessToken.S)?.[1]) };
     const before = this.last.get(tokenId);

@@ -199,7 +199,7 @@ describe('commit', () => {
       ...UPDATE,
       UpdateExpression: 'SET #accessToken = :accessToken, #issuedAt = :issuedAt, #expiresAt = :expiresAt, ' +
         '#refreshMs = :refreshMs, #expireAfter = :expireAfter, #generation = if_not_exists(#generation, :zero) + :one REMOVE #failure',
-      ConditionExpression: '(#generation = :baseGeneration AND #issuedAt = :baseIssuedAt) OR attribute_not_exists(#accessToken) OR #issuedAt < :issuedAt',
+      ConditionExpression: '(#generation = :baseGeneration AND #issuedAt = :baseIssuedAt) OR attribute_not_exists(#accessToken) OR #issuedAt < :clearlyOlder',
       ExpressionAttributeNames: {
         '#accessToken': 'accessToken',
         '#generation': 'generation',
@@ -217,6 +217,7 @@ describe('commit', () => {
         ':expiresAt': NOW + 3_600_010,
         ':refreshMs': 312,
         ':expireAfter': 1_700_608_401,
+        ':clearlyOlder': NOW + 10 - 4_000,
         ':baseGeneration': 7,
         ':baseIssuedAt': base.issuedAt,
       },
@@ -225,7 +226,7 @@ describe('commit', () => {
 
   test('late, without a base: only where there still is no token', () => {
     const { ConditionExpression, UpdateExpression, ExpressionAttributeNames } = committed({ onlyIf: { base: undefined } });
-    expect(ConditionExpression).toBe('attribute_not_exists(#accessToken) OR #issuedAt < :issuedAt');
+    expect(ConditionExpression).toBe('attribute_not_exists(#accessToken) OR #issuedAt < :clearlyOlder');
     expect(UpdateExpression).not.toContain('#lease');
     expect(Object.values(ExpressionAttributeNames)).not.toContain('lease');
   });

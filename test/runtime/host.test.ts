@@ -40,33 +40,31 @@ describe('the table\'s clock', () => {
     expect(Math.abs(clock.now() - NOW)).toBeLessThanOrEqual(SECOND);
   });
 
-  test('the offset is kept while it lies inside the interval that the header allows, ends included', () => {
+  test('a reply leaves an interval of offsets, written at some moment of [date, date + 1 s) between sending and receiving; its middle is taken', () => {
     const host = new ManualHost();
     const clock = tableClock(host);
-    // written at some moment of [date, date + 1 s), between sending and receiving
-    for (const [sent, received] of [[0, 0], [999, 999], [-400, 0], [SECOND, 5 * SECOND]] as const) {
-      clock.learn(NOW, NOW + sent, NOW + received);
-      expect(offsetOf(clock, host)).toBe(0);
-    }
+    clock.learn(NOW + 10 * SECOND, NOW - 40, NOW + 60);
+    expect(offsetOf(clock, host)).toBe((10 * SECOND - 60 + 11 * SECOND + 40) / 2);
   });
 
-  test('else it moves to the nearest end, and no further', () => {
-    const host = new ManualHost();
-    const behind = tableClock(host);
-    behind.learn(NOW + 10 * SECOND, NOW - 40, NOW + 60);
-    expect(offsetOf(behind, host)).toBe(10 * SECOND - 60);
-    const ahead = tableClock(host);
-    ahead.learn(NOW - 10 * SECOND, NOW - 40, NOW + 60);
-    expect(offsetOf(ahead, host)).toBe(-9 * SECOND + 40);
-  });
-
-  test('one millisecond outside moves it by one millisecond', () => {
+  test('replies together leave less: the middle of what they have in common', () => {
     const host = new ManualHost();
     const clock = tableClock(host);
-    clock.learn(NOW + 1, NOW, NOW);
-    expect(offsetOf(clock, host)).toBe(1);
-    clock.learn(NOW - SECOND, NOW, NOW);
-    expect(offsetOf(clock, host)).toBe(0);
+    clock.learn(NOW, NOW, NOW); // 0 to 1,000
+    clock.learn(NOW, NOW + 700, NOW + 700); // -700 to 300
+    expect(offsetOf(clock, host)).toBe(150);
+    clock.learn(NOW - 5 * SECOND, NOW - 60 * SECOND, NOW + 60 * SECOND); // a slow one says nothing
+    expect(offsetOf(clock, host)).toBe(150);
+  });
+
+  test('where they have nothing in common the own clock was set: the newest reply counts alone', () => {
+    const host = new ManualHost();
+    const clock = tableClock(host);
+    clock.learn(NOW, NOW, NOW);
+    clock.learn(NOW - 5 * SECOND, NOW, NOW); // -5,000 to -4,000
+    expect(offsetOf(clock, host)).toBe(-4_500);
+    clock.learn(NOW + 5 * SECOND, NOW, NOW);
+    expect(offsetOf(clock, host)).toBe(5_500);
   });
 
   test.each([NaN, Infinity, -Infinity])('a header that is no date (%p) teaches nothing', date => {
@@ -74,7 +72,7 @@ describe('the table\'s clock', () => {
     const clock = tableClock(host);
     clock.learn(NOW + HOUR, NOW, NOW);
     clock.learn(date, NOW, NOW);
-    expect(offsetOf(clock, host)).toBe(HOUR);
+    expect(offsetOf(clock, host)).toBe(HOUR + 500);
   });
 
   test('follows a host whose clock jumps', () => {
@@ -86,13 +84,12 @@ describe('the table\'s clock', () => {
     expect(Math.abs(clock.now() - (NOW + SECOND))).toBeLessThanOrEqual(SECOND);
   });
 
-  test('however wrong the host and slow the replies, after each it is right within a second and the time of the request; it never gets worse', () => {
+  test('however wrong the host and slow the replies, after each it is right within half of a second and the time of the request', () => {
     const random = randomNumbers(7);
     for (const skew of [0, 1, -1, 500, -1_500, HOUR, -HOUR, 24 * HOUR, -24 * HOUR]) {
       const host = new ManualHost();
       host.wallOffset = skew;
       const clock = tableClock(host);
-      let best = Infinity;
       for (let reply = 0; reply < 200; reply++) {
         host.wallOffset += Math.floor(random() * 3_000);
         const sentAt = host.now();
@@ -101,9 +98,7 @@ describe('the table\'s clock', () => {
         host.wallOffset += there + back;
         clock.learn(Math.floor(atTheTable / SECOND) * SECOND, sentAt, host.now());
         const error = Math.abs(clock.now() - (host.now() - skew));
-        expect(error).toBeLessThanOrEqual(SECOND + there + back);
-        best = Math.min(best, error);
-        expect(error).toBeLessThanOrEqual(best + 0.001);
+        expect(error).toBeLessThanOrEqual((SECOND + there + back) / 2 + 1);
       }
     }
   });

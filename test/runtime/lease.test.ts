@@ -88,14 +88,8 @@ describe('takeover', () => {
 describe('freeze', () => {
   test('a freeze between claim and sending: the lease is given back and nothing is sent under it', async () => {
     const { provider, options } = providerWith();
-    const instance = new Instance((store, host) => ({
-      ...store,
-      claim: async (...call) => {
-        const reply = await store.claim(...call);
-        if (instance.count('claimed') === 0) host.pass(8_000);
-        return reply;
-      },
-    }));
+    const instance = new Instance();
+    instance.onFirst('claimed', () => instance.host.pass(8_000));
     expect(await instance.token(tokenId(), options).get()).toBe('token-1');
     expect(instance.story()).toEqual(['read', 'claimed', 'released', 'claimed', 'refreshing', 'refreshed', 'committed']);
     expect(provider.calls).toBe(1);
@@ -104,14 +98,8 @@ describe('freeze', () => {
   test('a takeover that sends nothing leaves no cool-down behind: the provider was not asked', async () => {
     await storeRejectedToken({ lease: deadLease(60_000) });
     const { provider, options } = providerWith();
-    const instance = new Instance((store, host) => ({
-      ...store,
-      claim: async (...call) => {
-        const reply = await store.claim(...call);
-        if (instance.count('claimed') === 0) host.pass(9_000);
-        return reply;
-      },
-    }));
+    const instance = new Instance();
+    instance.onFirst('claimed', () => instance.host.pass(9_000));
     expect(await instance.token(tokenId(), options).get()).toBe('token-1');
     expect(instance.story()).toEqual(['read', 'claimed', 'released', 'claimed', 'refreshing', 'refreshed', 'committed']);
     expect(provider.calls).toBe(1);
@@ -119,14 +107,8 @@ describe('freeze', () => {
 
   test('a claim that took long shortens the auth request, it does not give the lease back', async () => {
     const { provider, options } = providerWith();
-    const instance = new Instance((store, host) => ({
-      ...store,
-      claim: async (...call) => {
-        const reply = await store.claim(...call);
-        host.pass(4_000);
-        return reply;
-      },
-    }));
+    const instance = new Instance();
+    instance.onFirst('claimed', () => instance.host.pass(4_000));
     expect(await instance.token(tokenId(), options).get()).toBe('token-1');
     expect(instance.story()).toEqual(['read', 'claimed', 'refreshing', 'refreshed', 'committed']);
     expect(provider.calls).toBe(1);
@@ -219,7 +201,7 @@ describe('rotating refresh tokens', () => {
     const given: unknown[] = [];
     const answers = [{ refreshToken: 'r-2' }, {}, { refreshToken: null }, { refreshToken: '' }];
     for (const [index, answer] of answers.entries()) {
-      await table().set(tokenId(), 'expiresAt', Date.now() - 1);
+      await table().set(tokenId(), 'expiresAt', Date.now() - 2_000); // clearly past, whatever the clock learned is off by
       const refresh = async ({ refreshToken }: { readonly refreshToken?: string | undefined }) => {
         given.push(refreshToken);
         return { accessToken: `a-${index}`, expiresIn: 3600, ...answer };

@@ -41,7 +41,7 @@ describe('get', () => {
       refreshMs: expect.any(Number),
       expireAfter: Math.ceil(Number(item?.expiresAt) / 1000) + 7 * 24 * 3600,
     });
-    expect(Number(item?.issuedAt)).toBeGreaterThanOrEqual(before);
+    expect(Number(item?.issuedAt)).toBeGreaterThanOrEqual(before - 1_000); // by the table's clock
   });
 
   test('a token in memory is used without any I/O', async () => {
@@ -232,7 +232,7 @@ describe('the storm guard', () => {
   });
 
   test('a token that is over on arrival is stored with a pause: no loop', async () => {
-    const provider = new Provider({ answer: call => ({ accessToken: `short-${call}`, expiresIn: 0.01 }) });
+    const provider = new Provider({ latencyMs: 1_200, answer: call => ({ accessToken: `short-${call}`, expiresIn: 0.1 }) });
     await expect(new Instance().token(id, { refresh: provider.refresh }).get({ timeoutMs: 2_500 })).rejects.toMatchObject({ code: 'COOLING_DOWN' });
     expect(provider.calls).toBe(2);
     expect(await table.item(id)).toMatchObject({ failure: { code: 'EXPIRED_ON_ARRIVAL', count: 2 } });
@@ -349,7 +349,8 @@ describe('deadlines', () => {
     const context = { getRemainingTimeInMillis: () => 1_000, awsRequestId: 'request-1' };
     await expect(instance.token(id, never).get({ context })).rejects.toMatchObject({ code: expect.stringMatching(/REFRESH_TIMED_OUT|DEADLINE_EXCEEDED/) });
     const claimed = instance.events.find(event => event.type === 'claimed');
-    expect(Number(claimed?.until) - Number(claimed?.at)).toBeLessThanOrEqual(1_000);
+    // one by the own clock, the other by the table's, which is known to half a second at first
+    expect(Number(claimed?.until) - Number(claimed?.at)).toBeLessThanOrEqual(1_600);
   });
 
   test('an aborted signal fails at once, without I/O', async () => {

@@ -40,6 +40,7 @@ class InstanceToken extends TokenClient {
 export class Instance {
   readonly host = new MovableHost();
   readonly events: SharedTokenEvent[] = [];
+  private readonly once = new Map<SharedTokenEvent['type'], () => void>();
   private readonly process: TokenProcess;
 
   constructor(wrapStore: (store: TokenStore, host: MovableHost) => TokenStore = store => store) {
@@ -47,7 +48,17 @@ export class Instance {
   }
 
   token(tokenId: string, options: SharedTokenOptions = {}): TokenClient {
-    return new InstanceToken(this.process, tokenId, { onEvent: event => this.events.push(event), ...options });
+    const onEvent = (event: SharedTokenEvent) => {
+      this.events.push(event);
+      this.once.get(event.type)?.();
+      this.once.delete(event.type);
+    };
+    return new InstanceToken(this.process, tokenId, { onEvent, ...options });
+  }
+
+  /** Does something in the middle of things, the first time that an event is told. */
+  onFirst(type: SharedTokenEvent['type'], act: () => void): void {
+    this.once.set(type, act);
   }
 
   /** What happened, by name. */

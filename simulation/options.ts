@@ -1,0 +1,102 @@
+import { parseArgs } from 'node:util';
+
+/** What the user asked for. */
+export interface SimulationOptions {
+  readonly runs: number;
+  readonly firstSeed: number;
+  /** This one alone, with its trace. */
+  readonly seed: number | undefined;
+  readonly instances: number | undefined;
+  readonly exhaustive: boolean;
+  readonly json: boolean;
+  readonly trace: boolean;
+  readonly help: boolean;
+}
+
+/** The user asked for something that does not exist. The message names the option and what is allowed. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+interface Range { readonly min: number; readonly max: number }
+
+const LARGEST_SEED = 2 ** 31 - 1;
+const RUNS = { initial: 20_000, min: 1, max: 100_000_000 } as const;
+const SEED = { min: 1, max: LARGEST_SEED } as const;
+const INSTANCES = { min: 1, max: 50 } as const;
+
+export const USAGE = `Usage: npm run simulate -- [options]
+
+  --runs <n>          random schedules: ${RUNS.min} to ${RUNS.max} (default ${RUNS.initial})
+  --first-seed <n>    the seed of the first one, the next has the next: ${SEED.min} to ${SEED.max} (default 1)
+  --seed <n>          this one alone, with a trace of all that happens
+  --instances <n>     as many instances in each run: ${INSTANCES.min} to ${INSTANCES.max} (default: 1 to 50, mostly few)
+  --exhaustive        instead of random schedules, every schedule of a small world: two and three instances, one rotation, a crash or an expiry at any step
+  --trace             print the trace of the first failing run as it was, not shrunk to what it takes
+  --json              print the result as one JSON object, and nothing else, on the standard output
+                      (npm prints a heading of its own: use \`npm run --silent simulate -- --json\`)
+  --help              show this text
+
+Exit status: 0 when every promise of docs/protocol.md held, 1 when one was broken, 2 for options that do not exist.
+`;
+
+/** Reads the command line. @throws UsageError naming the option and what is allowed. */
+export function parseOptions(args: readonly string[]): SimulationOptions {
+  const values = parseStrictly(args);
+  const seed = wholeNumber('--seed', values.seed, SEED);
+  excludeEachOther([['--exhaustive', values.exhaustive], ['--seed', values.seed]]);
+  excludeEachOther([['--exhaustive', values.exhaustive], ['--runs', values.runs]]);
+  excludeEachOther([['--exhaustive', values.exhaustive], ['--first-seed', values['first-seed']]]);
+  excludeEachOther([['--exhaustive', values.exhaustive], ['--instances', values.instances]]);
+  excludeEachOther([['--seed', values.seed], ['--runs', values.runs]]);
+  excludeEachOther([['--seed', values.seed], ['--first-seed', values['first-seed']]]);
+  const runs = wholeNumber('--runs', values.runs, RUNS) ?? (seed === undefined ? RUNS.initial : 1);
+  const firstSeed = wholeNumber('--first-seed', values['first-seed'], SEED) ?? seed ?? 1;
+  if (firstSeed + runs - 1 > LARGEST_SEED) throw new UsageError(`--first-seed and --runs lead beyond the last seed, ${LARGEST_SEED}.`);
+  return {
+    runs,
+    firstSeed,
+    seed,
+    instances: wholeNumber('--instances', values.instances, INSTANCES),
+    exhaustive: values.exhaustive ?? false,
+    json: values.json ?? false,
+    trace: values.trace ?? false,
+    help: values.help ?? false,
+  };
+}
+
+function parseStrictly(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      strict: true,
+      allowPositionals: false,
+      options: {
+        'runs': { type: 'string' },
+        'first-seed': { type: 'string' },
+        'seed': { type: 'string' },
+        'instances': { type: 'string' },
+        'exhaustive': { type: 'boolean' },
+        'trace': { type: 'boolean' },
+        'json': { type: 'boolean' },
+        'help': { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    // parseArgs' messages name the option; the usage says what is allowed.
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function excludeEachOther(options: readonly (readonly [string, unknown])[]): void {
+  if (options.every(([, value]) => value !== undefined)) {
+    throw new UsageError(`${options.map(([name]) => name).join(' and ')} exclude each other: give one of them.`);
+  }
+}
+
+function wholeNumber(option: string, text: string | undefined, allowed: Range): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (value >= allowed.min && value <= allowed.max) return value;
+  throw new UsageError(`${option} must be a whole number from ${allowed.min} to ${allowed.max}, not ${JSON.stringify(text)}.`);
+}

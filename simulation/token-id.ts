@@ -1,0 +1,2 @@
+/** The one token of all runs. */
+export const TOKEN_ID = 'crm';

@@ -1,0 +1,177 @@
+import { createRefresh } from './auth-port';
+import type { Case } from './case';
+import type { Attributes } from './expression';
+import { type Clocks, Instance } from './instance';
+import { type Carrier, timedCarrier } from './network';
+import { Observer } from './observer';
+import { Provider } from './provider';
+import { Random } from './random';
+import type { Runtime } from './runtime';
+import type { Schedule } from './schedule';
+import { drive, Scheduler } from './scheduler';
+import { Capacity, createSimulatedStore, type Rewrite } from './simulated-store';
+import { SimulatedTable } from './simulated-table';
+import { TOKEN_ID } from './token-id';
+import { Trace } from './trace';
+import type { Host, TableClock } from '../lambda-runtime/host';
+import type { CallOptions, Refresh, SharedTokenOptions } from '../lambda-runtime/public-types';
+import type { TokenClient } from '../lambda-runtime/token-client';
+import type { TokenStore } from '../lambda-runtime/token-store';
+
+/** A moment in 2026, at no whole second. */
+const START = Date.UTC(2026, 0, 1) + 371;
+/** Beyond this the disturbances are over for good, and somebody should have succeeded long ago. */
+const LONGEST_SETTLING_MS = 40 * 60_000;
+
+/** The code under test: the real one, or one with a defect. */
+export interface Subject {
+  readonly runtime: Runtime;
+  readonly rewrite?: Rewrite;
+  readonly wrapStore?: (store: TokenStore) => TokenStore;
+  readonly wrapHost?: (host: Host, instance: Instance) => Host;
+}
+
+/** What one run is made of. */
+export interface WorldOptions {
+  readonly settings: Case;
+  readonly schedule: Schedule;
+  readonly subject: Subject;
+  readonly traces: boolean;
+  readonly carrier?: (scheduler: Scheduler) => Carrier;
+}
+
+/** A process with the runtime in it. */
+export interface Member {
+  readonly instance: Instance;
+  readonly token: TokenClient;
+  readonly mayRefresh: boolean;
+  /** Its function's timeouts, the longest last. */
+  readonly timeouts: readonly number[];
+}
+
+/** What one call came to. */
+export interface CallResult {
+  readonly succeeded: boolean;
+  /** When the next refresh may be tried, says its error. */
+  readonly retryAt?: number | undefined;
+}
+
+/** Table, provider, network and true time of one run, and the processes in it. */
+export class World {
+  readonly scheduler = new Scheduler(START);
+  readonly table = new SimulatedTable();
+  readonly provider: Provider;
+  readonly observer: Observer;
+  readonly trace: Trace | undefined;
+  readonly random: Random;
+  readonly members: Member[] = [];
+  readonly capacity: Capacity;
+  readonly carrier: Carrier;
+  isDisturbed = true;
+
+  constructor(readonly options: WorldOptions) {
+    const { settings, traces, carrier = timedCarrier } = options;
+    const { scheduler } = this;
+    this.random = new Random(settings.seed, 2);
+    this.provider = new Provider(settings.provider, () => scheduler.now);
+    this.observer = new Observer(scheduler, settings, () => this.item());
+    this.trace = traces ? new Trace(START, () => scheduler.now) : undefined;
+    this.capacity = new Capacity(settings.network, scheduler);
+    this.carrier = carrier(scheduler);
+  }
+
+  item(): Attributes | undefined {
+    return this.table.item(TOKEN_ID);
+  }
+
+  isOver(): boolean {
+    return this.observer.violation !== undefined || this.scheduler.isEmpty() || this.scheduler.now > START + LONGEST_SETTLING_MS + this.idleMs();
+  }
+
+  /** Runs until nothing is left to happen, or a promise is broken. */
+  async run(more: () => boolean = () => this.step()): Promise<void> {
+    await drive(() => {
+      this.observer.stepEnds();
+      return !this.isOver() && more();
+    });
+  }
+
+  step(): boolean {
+    this.scheduler.step();
+    return true;
+  }
+
+  /** Starts a process. */
+  join(clocks: Clocks, more: { readonly mayRefresh: boolean; readonly timeouts: readonly number[] }): Member {
+    const { scheduler, table, observer, capacity, carrier, provider, trace } = this;
+    const { settings, schedule, subject } = this.options;
+    const { runtime, rewrite, wrapStore = store => store, wrapHost = host => host } = subject;
+    const id = this.members.length + 1;
+    const instance = new Instance(id, { scheduler, trace, schedule, isDisturbed: () => this.isDisturbed }, clocks, new Random(settings.seed, 5, id));
+    const server = { runtime, scheduler, table, capacity, carrier, observer, rewrite, trace, latencyMs: settings.network.latencyMs };
+    const createStore = (_table: string, _host: Host, clock: TableClock) => wrapStore(createSimulatedStore(server, instance, clock));
+    const process = new runtime.TokenProcess(wrapHost(instance.host, instance), createStore);
+    const refresh = createRefresh({
+      ...server,
+      provider,
+      settings: settings.provider,
+      heedsSignal: settings.heedsSignal,
+      now: () => scheduler.now,
+      isDisturbed: () => this.isDisturbed,
+    }, instance);
+    const member = { instance, token: this.client(instance, process, more.mayRefresh ? refresh : undefined), ...more };
+    this.members.push(member);
+    return member;
+  }
+
+  /** One call for a token by one process, observed. */
+  call(member: Member, kind: 'get' | 'use', options: CallOptions, limitMs: number): Promise<CallResult> {
+    const { instance, token } = member;
+    const { observer, trace, scheduler } = this;
+    const { SharedTokenError } = this.options.subject.runtime;
+    const observed = observer.callStarts(instance, kind, limitMs);
+    trace?.note(instance.name, `${kind}, ${Math.round(limitMs)} ms`);
+    const work = kind === 'get' ? token.get(options) : token.use(async used => new Promise<{ status: number }>(resolve => {
+      observer.callIsServed(observed);
+      scheduler.after(20, () => instance.deliver(() => {
+        const status = this.provider.isAccepted(used) ? 200 : 401;
+        trace?.note('API', `${instance.name} with ${trace.short(used)}: ${status}`);
+        // Its own time is the application's.
+        observed.deadline = Math.max(observed.deadline, instance.monotonic());
+        if (status === 401) instance.refused.add(used);
+        resolve({ status });
+      }));
+    }), options);
+    return work.then(result => {
+      trace?.note(instance.name, `${kind} ends with ${typeof result === 'string' ? trace.short(result) : String(result.status)}`);
+      observer.callEnds(observed, { isTyped: true });
+      return { succeeded: typeof result === 'string' || result.status === 200 };
+    }, (error: unknown) => {
+      trace?.note(instance.name, `${kind} ends with ${error instanceof SharedTokenError ? error.code : String(error)}`);
+      observer.callEnds(observed, { error, isTyped: error instanceof SharedTokenError });
+      return { succeeded: false, retryAt: error instanceof SharedTokenError ? error.retryAt : undefined };
+    });
+  }
+
+  private client(instance: Instance, process: InstanceType<Runtime['TokenProcess']>, refresh: Refresh | undefined): TokenClient {
+    const { TokenClient: Client } = this.options.subject.runtime;
+    class SimulatedToken extends Client {
+      constructor(options: SharedTokenOptions) {
+        super(process, TOKEN_ID, options);
+      }
+    }
+    return new SimulatedToken({
+      table: 'tokens',
+      refresh,
+      onEvent: event => {
+        if (!instance.isAlive) return;
+        this.trace?.note(instance.name, `. ${event.type} ${event.code ?? ''}`);
+        this.observer.event(instance, event);
+      },
+    });
+  }
+
+  private idleMs(): number {
+    return this.options.settings.durationMs + this.options.settings.idleDays * 86_400_000;
+  }
+}
