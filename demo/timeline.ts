@@ -41,7 +41,7 @@ export function timelineSvg(log: RunLog, rotations: readonly RotationSummary[], 
   const height = bottom + FOOT_HEIGHT;
   const authCalls = rotations.reduce((sum, rotation) => sum + rotation.authCalls, 0);
   const title = `${plural(instances, 'instance')}, one shared token, revoked ${rotations.length === 1 ? 'once' : `${rotations.length} times`}: `
-    + plural(authCalls, 'auth call');
+    + `${plural(authCalls, 'auth call')} after the first${rotations.some(({ killedHolder }) => killedHolder) ? ' (2 where the holder was killed)' : ''}`;
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img"`,
     ' font-family="system-ui, -apple-system, \'Segoe UI\', \'DejaVu Sans\', sans-serif">',
@@ -178,7 +178,7 @@ function captions(log: RunLog, panels: readonly Placed[], middleOf: (instance: n
 }
 
 function tokenColour(generation: number | undefined): string {
-  return TOKEN_COLOURS[(generation ?? 0) % TOKEN_COLOURS.length];
+  return TOKEN_COLOURS[((generation ?? 1) - 1) % TOKEN_COLOURS.length];
 }
 
 /** Explains the picture with its own shapes, in as many rows as it takes. */

@@ -4,6 +4,11 @@ import type { DynamoDbExchange } from '../testing-kit';
 /** Writes that are remembered for each token. */
 const HISTORY = 12;
 
+interface ToldItem {
+  readonly lease?: { readonly id: string; readonly since: number };
+  readonly failure?: Failure;
+}
+
 interface Failure {
   readonly code: string;
   readonly count: number;
@@ -34,7 +39,7 @@ export class TableWatch {
     const tokenId = String((body as { Key?: { tokenId?: { S?: string } } }).Key?.tokenId?.S);
     const attributes = (reply as { Attributes?: Attributes }).Attributes ?? {};
     const { generation, accessToken } = attributes;
-    const { lease, failure } = unmarshall(attributes as Parameters<typeof unmarshall>[0]) as { lease?: { id: string; since: number }; failure?: Failure };
+    const { lease, failure } = unmarshall(attributes as Parameters<typeof unmarshall>[0]) as ToldItem;
     const told = `${Date.now()} gen ${generation?.N} lease ${lease ? `${lease.id.slice(0, 4)} since ${lease.since}` : '-'}, ` +
       `failure ${failure ? `${failure.code} ${failure.count} until ${failure.retryAt}` : '-'}`;
     this.histories.set(tokenId, [...this.histories.get(tokenId) ?? [], told].slice(-HISTORY));

@@ -114,6 +114,8 @@ export class EmbeddedDynamoDb {
       AWS_REGION: region,
       AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
       AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+      AWS_PROFILE: '', // a profile would outrank these credentials
+      AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'false', // or the SDK would not look for this endpoint
     };
     if (options.sweepEveryMs !== undefined) {
       this.sweeping = setInterval(() => void this.sweepExpired(), options.sweepEveryMs).unref();

@@ -26,6 +26,7 @@ export interface ImportedFunction {
 
 /** Finds the function behind whatever stands for one, by what it can do rather than by its class: `SingletonFunction`, for one, is no `Function`. */
 export function consumerOf(consumer: lambda.IFunction): DefinedFunction | ImportedFunction {
+  refuseWhatIsNoFunction(consumer);
   refuseEdge(consumer, consumer);
   warnOfPublishedVersion(consumer);
   const unqualified = versionOf(consumer)?.lambda ?? consumer;
@@ -38,6 +39,17 @@ export function consumerOf(consumer: lambda.IFunction): DefinedFunction | Import
   const problem = problemOfOldNode(definition.runtime.name);
   if (problem) throw new SharedTokenTableError(definition, problem);
   return { kind: 'defined', function: definition, resource, packaging: packagingOf(definition) };
+}
+
+/** TypeScript sees to this; the other languages of jsii and plain JavaScript may not. */
+function refuseWhatIsNoFunction(consumer: lambda.IFunction): void {
+  if (consumer.permissionsNode !== undefined) return;
+  throw new SharedTokenTableError(consumer, {
+    what: 'Only a Lambda function can be attached: it gets a layer and environment variables.',
+    got: consumer.constructor.name,
+    expected: 'a function, an alias or a version',
+    todo: 'For a role, an ECS task or another grantee use `grantRead` or `grantRefresh`, and `environment`.',
+  });
 }
 
 /** The version that an alias or a version stands for. */

@@ -30,7 +30,7 @@ class Requests {
     }
     return commitRequest(this.table, 'crm', {
       onlyIf: kind === 'commit' ? { lease: this.lease().id } : { base: this.base() },
-      token: { accessToken: `token-${this.number()}`, issuedAt: this.random.pick([1, 2, 10_000]), expiresAt: this.maybe(() => this.number()) },
+      token: { accessToken: `token-${this.number()}`, issuedAt: this.random.pick([1, 2, 2, 10_000]), expiresAt: this.maybe(() => this.number()) },
       refreshToken: this.maybe(() => `refresh-${this.number()}`),
       refreshMs: this.number(),
       failure: this.maybe(() => this.failure()),
@@ -89,7 +89,7 @@ test('the simulated table answers random requests as the embedded engine does', 
   };
 
   try {
-    for (let count = 0; count < 600; count++) {
+    for (let count = 0; count < 900; count++) {
       const request = requests.next();
       const [expected, got] = [await real(request), ours(request)];
       expect(got).toEqual(expected);
@@ -97,7 +97,7 @@ test('the simulated table answers random requests as the embedded engine does', 
 
       const read = readRequest(tableName, 'crm');
       expect(simulated.get(read)).toEqual((await documents.send(new GetCommand(read))).Item);
-      if (!random.chance(0.1)) continue;
+      if (!random.chance(0.2)) continue;
       simulated.delete('crm');
       await documents.send(new DeleteCommand({ TableName: tableName, Key: { tokenId: 'crm' } }));
     }
