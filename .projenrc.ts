@@ -58,7 +58,9 @@ const project = new awscdk.AwsCdkConstructLibrary({
   tsconfigDev: {
     include: [...SHIPPED_OUTSIDE_JSII, ...NOT_SHIPPED].map(folder => `../${folder}/**/*.ts`),
   },
-  eslintOptions: { dirs: ['src', ...SHIPPED_OUTSIDE_JSII], devdirs: ['test', ...NOT_SHIPPED],
+  eslintOptions: {
+    dirs: ['src', ...SHIPPED_OUTSIDE_JSII],
+    devdirs: ['test', ...NOT_SHIPPED],
     commandOptions: { fix: false }, // a test run changes no file
   },
   jestOptions: {
