@@ -1,10 +1,11 @@
 import { relative } from 'node:path';
-import { parseOptions, USAGE, UsageError, type DemoOptions } from './options';
+import { parseOptions, USAGE, type DemoOptions } from './options';
 import { OutputFileError } from './output-file';
 import { paintFor, Progress } from './progress';
 import { jsonReport, tableReport } from './report';
 import { CleanUp, runDemo, type DemoResult } from './run-demo';
 import { TIMELINE_FILE } from './settings';
+import { readOptions } from '../scripts/command-line';
 
 const EXIT = { OK: 0, FAILED: 1, USAGE: 2 } as const;
 
@@ -12,7 +13,7 @@ async function main(args: readonly string[]): Promise<number> {
   const progress = new Progress();
   const cleanUp = new CleanUp();
   for (const stream of [process.stdout, process.stderr]) stream.on('error', error => endWithoutReader(error, cleanUp));
-  const options = readOptions(args);
+  const options = readOptions(args, parseOptions, USAGE);
   if (options === undefined) return EXIT.USAGE;
   if (options.help) {
     process.stdout.write(USAGE);
@@ -37,16 +38,6 @@ async function main(args: readonly string[]): Promise<number> {
 function endWithoutReader(error: NodeJS.ErrnoException, cleanUp: CleanUp): void {
   if (error.code !== 'EPIPE') process.stderr.write(`The output cannot be written: ${error.message}\n`);
   void cleanUp.run().finally(() => process.exit(EXIT.FAILED));
-}
-
-function readOptions(args: readonly string[]): DemoOptions | undefined {
-  try {
-    return parseOptions(args);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`${error.message}\n\n${USAGE}`);
-    return undefined;
-  }
 }
 
 function print({ instances, json }: DemoOptions, result: DemoResult): number {

@@ -59,8 +59,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     const lost = await claim();
     if (lost) return lost;
     if (leaseLeft() >= limitMs / 2 && !stop.aborted) return sendAndStore();
-    // The provider was not asked, so nobody has to wait for it; that a former holder died is still counted.
-    // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it.
+    // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it. The provider was not asked, so nobody has to
+    // wait for it; that a former holder died is still counted.
     await release('NOT_SENT', tookOver && { ...tookOver, retryAt: 0 });
     return 'settled';
   };

@@ -2,15 +2,16 @@ import { type CampaignResult, runSeeds } from './campaign';
 import { type Exploration, explore, SMALL_WORLDS, type SmallWorld } from './exhaustive';
 import { withLightAbort } from './light-abort';
 import { type Checks, INVARIANTS, noChecks } from './observer';
-import { parseOptions, type SimulationOptions, USAGE, UsageError } from './options';
+import { parseOptions, type SimulationOptions, USAGE } from './options';
 import { runSeed, shrink } from './run';
 import { realRuntime } from './runtime';
+import { readOptions } from '../scripts/command-line';
 
 const EXIT = { OK: 0, FAILED: 1, USAGE: 2 } as const;
 const subject = { runtime: realRuntime };
 
 async function main(args: readonly string[]): Promise<number> {
-  const options = readOptions(args);
+  const options = readOptions(args, parseOptions, USAGE);
   if (options === undefined) return EXIT.USAGE;
   if (options.help) {
     process.stdout.write(USAGE);
@@ -19,16 +20,6 @@ async function main(args: readonly string[]): Promise<number> {
   if (options.exhaustive) return exhaustive(options);
   if (options.seed !== undefined) return oneSeed(options, options.seed);
   return manySeeds(options);
-}
-
-function readOptions(args: readonly string[]): SimulationOptions | undefined {
-  try {
-    return parseOptions(args);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`${error.message}\n\n${USAGE}`);
-    return undefined;
-  }
 }
 
 // --- random schedules -------------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-import { parseArgs } from 'node:util';
+import { parseStrictly, UsageError, wholeNumber } from '../scripts/command-line';
+
+export { UsageError };
 
 /** What the user asked for. */
 export interface SimulationOptions {
@@ -13,17 +15,10 @@ export interface SimulationOptions {
   readonly help: boolean;
 }
 
-/** The user asked for something that does not exist. The message names the option and what is allowed. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
-interface Range { readonly min: number; readonly max: number }
-
 const LARGEST_SEED = 2 ** 31 - 1;
 const RUNS = { initial: 20_000, min: 1, max: 100_000_000 } as const;
-const SEED = { min: 1, max: LARGEST_SEED } as const;
-const INSTANCES = { min: 1, max: 50 } as const;
+const SEED = { initial: undefined, min: 1, max: LARGEST_SEED } as const;
+const INSTANCES = { initial: undefined, min: 1, max: 50 } as const;
 
 export const USAGE = `Usage: npm run simulate -- [options]
 
@@ -42,7 +37,16 @@ Exit status: 0 when every promise of docs/protocol.md held, 1 when one was broke
 
 /** Reads the command line. @throws UsageError naming the option and what is allowed. */
 export function parseOptions(args: readonly string[]): SimulationOptions {
-  const values = parseStrictly(args);
+  const values = parseStrictly(args, {
+    'runs': { type: 'string' },
+    'first-seed': { type: 'string' },
+    'seed': { type: 'string' },
+    'instances': { type: 'string' },
+    'exhaustive': { type: 'boolean' },
+    'trace': { type: 'boolean' },
+    'json': { type: 'boolean' },
+    'help': { type: 'boolean' },
+  });
   const seed = wholeNumber('--seed', values.seed, SEED);
   excludeEachOther([['--exhaustive', values.exhaustive], ['--seed', values.seed]]);
   excludeEachOther([['--exhaustive', values.exhaustive], ['--runs', values.runs]]);
@@ -50,8 +54,8 @@ export function parseOptions(args: readonly string[]): SimulationOptions {
   excludeEachOther([['--exhaustive', values.exhaustive], ['--instances', values.instances]]);
   excludeEachOther([['--seed', values.seed], ['--runs', values.runs]]);
   excludeEachOther([['--seed', values.seed], ['--first-seed', values['first-seed']]]);
-  const runs = wholeNumber('--runs', values.runs, RUNS) ?? (seed === undefined ? RUNS.initial : 1);
-  const firstSeed = wholeNumber('--first-seed', values['first-seed'], SEED) ?? seed ?? 1;
+  const runs = wholeNumber('--runs', values.runs, { ...RUNS, initial: seed === undefined ? RUNS.initial : 1 });
+  const firstSeed = wholeNumber('--first-seed', values['first-seed'], { ...SEED, initial: seed ?? 1 });
   if (firstSeed + runs - 1 > LARGEST_SEED) throw new UsageError(`--first-seed and --runs lead beyond the last seed, ${LARGEST_SEED}.`);
   return {
     runs,
@@ -65,38 +69,8 @@ export function parseOptions(args: readonly string[]): SimulationOptions {
   };
 }
 
-function parseStrictly(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      strict: true,
-      allowPositionals: false,
-      options: {
-        'runs': { type: 'string' },
-        'first-seed': { type: 'string' },
-        'seed': { type: 'string' },
-        'instances': { type: 'string' },
-        'exhaustive': { type: 'boolean' },
-        'trace': { type: 'boolean' },
-        'json': { type: 'boolean' },
-        'help': { type: 'boolean' },
-      },
-    }).values;
-  } catch (error) {
-    // parseArgs' messages name the option; the usage says what is allowed.
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
-}
-
 function excludeEachOther(options: readonly (readonly [string, unknown])[]): void {
   if (options.every(([, value]) => value !== undefined)) {
     throw new UsageError(`${options.map(([name]) => name).join(' and ')} exclude each other: give one of them.`);
   }
-}
-
-function wholeNumber(option: string, text: string | undefined, allowed: Range): number | undefined {
-  if (text === undefined) return undefined;
-  const value = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (value >= allowed.min && value <= allowed.max) return value;
-  throw new UsageError(`${option} must be a whole number from ${allowed.min} to ${allowed.max}, not ${JSON.stringify(text)}.`);
 }
