@@ -78,7 +78,7 @@ describe('a refresh that fails', () => {
     const refresh = async ({ signal }: { readonly signal: AbortSignal }) => new Promise<never>(() => {
       signal.addEventListener('abort', () => { aborted = true; });
     });
-    const error = await failureOf(new Instance().token(tokenId(), { refresh, authLimitMs: 100 }).get({ timeoutMs: 800 }));
+    const error = await failureOf(new Instance().token(tokenId(), { refresh, authLimitMs: 100 }).get({ timeoutMs: 500 }));
     expect(error.code).toBe('REFRESH_TIMED_OUT');
     expect(aborted).toBe(true);
     expect(await table().item(tokenId())).not.toHaveProperty('lease');
@@ -102,9 +102,13 @@ describe('a refresh that fails', () => {
 });
 
 describe('the table, through a proxy that breaks things', () => {
-  const isClaim = (body: unknown) => JSON.stringify(body).includes(':leaseX') || JSON.stringify(body).includes('"#lease = :lease') ||
-    String((body as { UpdateExpression?: string }).UpdateExpression).startsWith('SET #lease = ');
+  const isClaim = (body: unknown) => String((body as { UpdateExpression?: string }).UpdateExpression).startsWith('SET #lease = ');
   const isCommit = (body: unknown) => String((body as { UpdateExpression?: string }).UpdateExpression).includes('#accessToken = ');
+
+  const firstOf = (matches: (body: unknown) => boolean) => {
+    let met = 0;
+    return (body: unknown) => matches(body) && met++ === 0;
+  };
 
   test('a claim applied whose reply was lost is recognised as our own: one refresh, no wait for its lease', async () => {
     let dropped = 0;
@@ -163,6 +167,27 @@ describe('the table, through a proxy that breaks things', () => {
     expect(met).toBe(3);
     expect(instance.count('waiting')).toBe(0);
   });
+
+  test('an engine that leaves out the item on a failed condition: a strongly consistent read replaces it', async () => {
+    const isFirst = firstOf(isClaim);
+    table().faults = ({ body }) => isFirst(body) ? { kind: 'error', type: 'ConditionalCheckFailedException' } : undefined;
+    const { provider, options } = providerWith();
+    expect(await new Instance().token(tokenId(), options).get()).toBe('token-1');
+    expect(table().operations().slice(0, 4)).toEqual(['GetItem', 'UpdateItem', 'GetItem', 'UpdateItem']);
+    expect(table().requests[2]?.body.ConsistentRead).toBe(true);
+    expect(provider.calls).toBe(1);
+  });
+
+  test.each([['claim', isClaim], ['commit', isCommit]] as const)(
+    'a %s whose signature expired, for a freeze lay before its arrival, is signed and sent again', async (_, matches) => {
+      const isFirst = firstOf(matches);
+      table().faults = ({ body }) => isFirst(body) ? { kind: 'error', type: 'InvalidSignatureException' } : undefined;
+      const { provider, options } = providerWith();
+      expect(await new Instance().token(tokenId(), options).get()).toBe('token-1');
+      expect(table().requests.filter(({ body }) => matches(body))).toHaveLength(2);
+      expect(await table().item(tokenId())).toMatchObject({ accessToken: 'token-1', generation: 1 });
+      expect(provider.calls).toBe(1);
+    });
 
   test('a throttled commit is sent again until it is through', async () => {
     let met = 0;

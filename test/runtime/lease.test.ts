@@ -74,14 +74,69 @@ describe('takeover', () => {
     await expect(call).rejects.toMatchObject({ tokenId: tokenId() });
   });
 
-  test('contention is not an error: whoever loses the claim waits and adopts', async () => {
+  test('contention is not an error: whoever loses the claim waits and adopts, and nothing is logged', async () => {
     const { provider, options } = providerWith({ latencyMs: 100 });
     const instances = Array.from({ length: 10 }, () => new Instance());
+    const logs = (['error', 'warn', 'info', 'log', 'debug'] as const).map(level => jest.spyOn(console, level));
     await Promise.all(instances.map(async instance => instance.token(tokenId(), options).get()));
+    for (const log of logs) {
+      expect(log).not.toHaveBeenCalled();
+      log.mockRestore();
+    }
     expect(provider.calls).toBe(1);
     const losers = instances.filter(instance => instance.count('claimed') === 0);
     expect(losers).toHaveLength(9);
     expect(losers.every(instance => instance.count('adopted') === 1)).toBe(true);
+  });
+});
+
+describe('a waiter', () => {
+  test('only reads while another holds the lease, and never asks the provider without one: at its deadline it fails with a typed error', async () => {
+    await storeRejectedToken({ lease: deadLease(-20_000) });
+    const { provider, options } = providerWith();
+    await expect(new Instance().token(tokenId(), options).get({ timeoutMs: 700 })).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(table().operations().length).toBeGreaterThan(2);
+    expect(new Set(table().operations())).toEqual(new Set(['GetItem']));
+    expect(provider.calls).toBe(0);
+  });
+
+  test('whose claim was decided on an old snapshot is refused by the table, and adopts what was committed meanwhile', async () => {
+    await storeRejectedToken();
+    const { provider, options } = providerWith();
+    let claimArrives = () => {};
+    table().faults = async ({ operation }) => {
+      if (operation === 'UpdateItem') await new Promise<void>(resolve => { claimArrives = resolve; });
+      return undefined;
+    };
+    const late = new Instance();
+    const call = late.token(tokenId(), options).get();
+    while (table().requests.length < 2) await sleep(1); // its claim is on its way
+    table().faults = () => undefined;
+    expect(await new Instance().token(tokenId(), options).get()).toBe('token-1');
+    claimArrives();
+    expect(await call).toBe('token-1');
+    expect(late.story()).toEqual(['read', 'adopted']);
+    expect(provider.calls).toBe(1);
+  });
+});
+
+describe('a release', () => {
+  test('that comes after a takeover leaves the new lease as it is, and records nothing', async () => {
+    const { options } = providerWith();
+    const slow = new Instance();
+    let fail = () => {};
+    const call = slow.token(tokenId(), { refresh: async () => new Promise<never>((_, reject) => { fail = () => reject(new Error('down')); }) })
+      .get({ timeoutMs: 3_000 });
+    await slow.until('refreshing');
+    const lease = { ...deadLease(-60_000), id: 'another' };
+    await table().set(tokenId(), 'lease', lease);
+    fail();
+    await slow.until('released');
+    expect(await table().item(tokenId())).toMatchObject({ lease });
+    expect(await table().item(tokenId())).not.toHaveProperty('failure');
+    await table().set(tokenId(), 'lease', { ...lease, ...deadLease(60_000) }); // the other one dies
+    await new Instance().token(tokenId(), options).get();
+    expect(await call).toBe('token-1');
   });
 });
 
