@@ -1,5 +1,5 @@
 import { SharedTokenError } from './errors';
-import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
+import type { CallOptions, ForcedRefreshOptions, SharedTokenOptions, UseOptions } from './public-types';
 import { answerMargin, DEFAULT_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import { ENV, TOKEN_ID_MAX_BYTES } from '../src/private/contract';
@@ -23,11 +23,16 @@ const TOKEN_OPTIONS: Record<keyof SharedTokenOptions, readonly [Check, string]> 
   onEvent: A_FUNCTION,
 };
 
-const USE_OPTIONS: Record<keyof UseOptions<unknown>, readonly [Check, string]> = {
+/** Epoch *seconds* would be in 1970, and no token would ever be older. */
+const isMoment: Check = value => (typeof value === 'number' || typeof value === 'string' || value instanceof Date) && new Date(value).getTime() > 1e11;
+
+/** Of any call. */
+const CALL_OPTIONS: Record<keyof UseOptions<unknown> | keyof ForcedRefreshOptions, readonly [Check, string]> = {
   context: [value => isFunction((value as { getRemainingTimeInMillis?: unknown } | null)?.getRemainingTimeInMillis), 'the context of a Lambda invocation'],
   signal: [value => value instanceof AbortSignal, 'an AbortSignal'],
   timeoutMs: A_DURATION,
   isRejection: A_FUNCTION,
+  since: [isMoment, 'a Date, milliseconds since the epoch, or ISO 8601 text'],
 };
 
 /** @throws SharedTokenError INVALID_TOKEN_ID */
@@ -50,7 +55,7 @@ export function checkCall(tokenId: string, call: unknown): void {
 
 /** @throws SharedTokenError INVALID_OPTION */
 export function checkCallOptions(tokenId: string, options: CallOptions): void {
-  checkOptions(tokenId, options, USE_OPTIONS);
+  checkOptions(tokenId, options, CALL_OPTIONS);
 }
 
 function checkOptions(tokenId: string, options: object, known: Readonly<Record<string, readonly [Check, string]>>): void {
@@ -61,6 +66,11 @@ function checkOptions(tokenId: string, options: object, known: Readonly<Record<s
     if (!option) throw invalid(`there is no option "${name}". Known: ${Object.keys(known).join(', ')}.`);
     if (value !== undefined && !option[0](value)) throw invalid(`the option "${name}" must be ${option[1]}.`);
   }
+}
+
+/** In milliseconds since the epoch. */
+export function sinceOf(since: ForcedRefreshOptions['since'] = Infinity): number {
+  return typeof since === 'number' ? since : new Date(since).getTime();
 }
 
 /** @throws SharedTokenError TABLE_NOT_CONFIGURED */

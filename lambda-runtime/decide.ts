@@ -1,6 +1,6 @@
 import type { SharedTokenErrorCode } from './errors';
 import {
-  COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom, timeEnoughToClaim,
+  COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom, timeEnoughToClaim,
   usableUntil,
 } from './timing';
 import type { StoredToken, TokenItem } from './token-item';
@@ -34,6 +34,8 @@ export interface Situation {
   /** The most time that a call of this process had left after its first read. */
   readonly longestTimeLeftMs: number;
   readonly mayRefresh: boolean;
+  /** A token issued after this is wanted, though the present one may work; by the table's clock. */
+  readonly forcedSince?: number | undefined;
   /** No refresh ahead now: this flight tried one, a token is not stored yet, or trouble with the table pauses it. */
   readonly aheadBlocked: boolean;
   /** A random number in [0, 1), new for each decision. */
@@ -48,6 +50,8 @@ export type Decision =
   | { readonly action: 'use'; readonly token: StoredToken; readonly ahead: 'no' | 'read' | 'claim' }
   | { readonly action: 'read' }
   | { readonly action: 'claim' }
+  /** A forced refresh is not needed: somebody else was quicker, or is at it. */
+  | { readonly action: 'skip' }
   | { readonly action: 'wait'; readonly ms: number; readonly reason: 'lease' | 'cool-down' | 'idle' }
   | { readonly action: 'fail'; readonly code: SharedTokenErrorCode; readonly retryAt?: number };
 
@@ -68,15 +72,27 @@ export function isTooYoungToReject(token: StoredToken, item: TokenItem, now: num
 
 /** The rules of docs/protocol.md, in their order: state and clock in, action out. */
 export function decide(situation: Situation): Decision {
+  if (situation.forcedSince !== undefined) return decideForced(situation, situation.forcedSince);
   const { item, now, rejection } = situation;
   const token = item?.token;
   if (isUsable(token, rejection, now) && !isSucceeded(token, situation)) return { action: 'use', token, ahead: refreshAhead(token, situation) };
   if (!situation.fresh) return { action: 'read' };
   if (item?.lease && isLeaseAlive(situation)) {
-    const { leaseWatchedMs: watchedMs, looks, jitter } = situation;
-    return { action: 'wait', reason: 'lease', ms: nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs, looks }, now, jitter) };
+    const { leaseWatchedMs: watchedMs, jitter } = situation;
+    return { action: 'wait', reason: 'lease', ms: nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs }, now, jitter) };
   }
   return coolingDown(situation) ?? (situation.mayRefresh ? claimIfTimeAllows(situation) : waitAsReader(situation));
+}
+
+/** A refresh that is asked for whether the present token works or not: it waits for nothing. */
+function decideForced(situation: Situation, since: number): Decision {
+  const { item, now, fresh } = situation;
+  if (item?.token && isIssuedSince(item.token, since)) return { action: 'skip' };
+  if (!fresh) return { action: 'read' };
+  if (isLeaseAlive(situation)) return { action: 'skip' };
+  const left = coolDownLeft(item?.failure, now);
+  if (left > 0) return { action: 'fail', code: 'COOLING_DOWN', retryAt: now + left };
+  return timeAllows(situation) ? { action: 'claim' } : { action: 'fail', code: 'DEADLINE_EXCEEDED' };
 }
 
 /** Is a token that is doubted about to be replaced, as far as is known? */
@@ -98,7 +114,7 @@ function refreshAhead(token: StoredToken, situation: Situation): 'no' | 'read' |
 
 /** After a failure nobody tries again before its time: wait where that is soon, else fail fast and say when. */
 function coolingDown({ item, now, timeLeftMs, jitter }: Situation): Decision | undefined {
-  const left = coolDownLeft(item?.failure, now);
+  const left = item?.failure?.forced ? 0 : coolDownLeft(item?.failure, now);
   if (left === 0) return undefined;
   if (left <= COOL_DOWN_WORTH_WAITING_MS && left < timeLeftMs) return { action: 'wait', reason: 'cool-down', ms: left + 1 + jitter * 100 };
   return { action: 'fail', code: 'COOLING_DOWN', retryAt: now + left };

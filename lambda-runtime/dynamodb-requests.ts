@@ -1,6 +1,6 @@
 import { CLEARLY_OLDER_MS } from './timing';
 import type { Base } from './token-item';
-import type { Claim, Commit, Release } from './token-store';
+import type { Claim, Commit, Release, Renewal } from './token-store';
 import { type AttributeName, READABLE_ATTRIBUTES } from '../src/private/contract';
 
 /*
@@ -83,6 +83,10 @@ function metaWith({ count, metaExists }: NonNullable<Commit['earlyRejections']>,
   return isLate ? {} : { 'meta.#earlyRejections': count };
 }
 
+export function renewRequest(table: string, tokenId: string, { lease, until }: Renewal): UpdateRequest {
+  return update(table, tokenId, { set: { 'lease.#until': until }, condition: LEASE_IS_MINE, values: { ':mine': lease } });
+}
+
 export function releaseRequest(table: string, tokenId: string, { lease, failure }: Release): UpdateRequest {
   return update(table, tokenId, {
     set: { failure: failure?.failure, lease: GONE },
@@ -116,7 +120,7 @@ const GONE = null;
 
 interface Update {
   /** Attributes and their new values. What has none (`undefined`) is left as it is; what is `GONE` is removed. */
-  readonly set: Partial<Record<AttributeName | 'meta.#earlyRejections', unknown>>;
+  readonly set: Partial<Record<AttributeName | 'meta.#earlyRejections' | 'lease.#until', unknown>>;
   readonly add?: readonly string[];
   readonly condition: string;
   /** Of the condition and of `add`. */
@@ -148,5 +152,7 @@ function given(values: Values): [string, unknown][] {
 }
 
 function namesIn(expression: string): Record<string, string> {
-  return Object.fromEntries((expression.match(/#\w+/g) ?? []).map(name => [name, name.slice(1)]));
+  const names: Record<string, string> = {};
+  for (const name of expression.match(/#\w+/g) ?? []) names[name] = name.slice(1);
+  return names;
 }

@@ -1,7 +1,7 @@
 import { DynamoDBClient, type DynamoDBClientConfig, type DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import { claimRequest, commitRequest, readRequest, releaseRequest, type UpdateRequest } from './dynamodb-requests';
+import { claimRequest, commitRequest, readRequest, releaseRequest, renewRequest, type UpdateRequest } from './dynamodb-requests';
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Host, TableClock } from './host';
 import { tokenError } from './token-error';
@@ -59,7 +59,7 @@ export function createDynamoDbTokenStore(table: string, host: Host, clock: Table
     }
   };
 
-  return { read, claim: writeBy(claimRequest), commit: writeBy(commitRequest), release: writeBy(releaseRequest) };
+  return { read, claim: writeBy(claimRequest), commit: writeBy(commitRequest), renew: writeBy(renewRequest), release: writeBy(releaseRequest) };
 }
 
 /** Every reply of the table, refusals included, says in its `Date` header what time it is there. */

@@ -1,6 +1,6 @@
 export { RefreshError, SharedTokenError } from './errors';
 export type { RefreshErrorOptions, SharedTokenErrorCode, SharedTokenErrorDetails } from './errors';
 export type {
-  CallOptions, InvocationContext, Refresh, RefreshRequest, RefreshResult, SharedTokenEvent, SharedTokenOptions, UseOptions,
+  CallOptions, ForcedRefreshOptions, InvocationContext, Refresh, RefreshRequest, RefreshResult, SharedTokenEvent, SharedTokenOptions, UseOptions,
 } from './public-types';
 export { SharedToken } from './shared-token';

@@ -2,9 +2,9 @@ import { SharedTokenError } from './errors';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { type Answer, claimOf, commitOf } from './lease-writes';
 import type { Refresh } from './public-types';
-import { failureOf, type RefreshFailure, toFailure } from './refresh-failure';
+import { type FailedHow, failureOf, type RefreshFailure, toFailure } from './refresh-failure';
 import { validateRefreshResult } from './refresh-result';
-import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, SAVE_LIMIT_MS } from './timing';
+import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, LONGEST_LEASE_MS, SAVE_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { Failure, Lease, TokenItem } from './token-item';
 import type { TokenMeans } from './token-keeper';
@@ -20,12 +20,17 @@ export interface RefreshMeans extends TokenMeans, Requester {
   readonly holder: string;
   /** How long to try to claim. */
   readonly claimTimeLeft: Deadline;
+  /** The present token works: this refresh was asked for all the same, and its failure keeps nobody from one that is needed. */
+  readonly forced: boolean;
   /** Aborted when everyone left: nothing more is claimed or sent. What was sent is still stored. */
   readonly stop: AbortSignal;
 }
 
-/** `settled`: memory holds what the table says now, decide again from it. `throttled`: the claim was, so look rather than claim. */
-export type RefreshOutcome = 'settled' | 'throttled' | RefreshFailure;
+/**
+ * `refreshed`: the provider's answer is in use and stored. A failure to store it leaves it in use here. `settled`: nothing was sent; memory holds what the table says now, decide again from it. `throttled`: the
+ * claim was, so look rather than claim.
+ */
+export type RefreshOutcome = 'refreshed' | 'settled' | 'throttled' | RefreshFailure;
 
 export interface LeaseHolder {
   run(): Promise<RefreshOutcome>;
@@ -42,9 +47,10 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const { tokenId, host, clock, table, memory, tell, stop } = means;
   const timeLeftMs = means.timeLeft();
   const limitMs = Math.floor(authLimit(timeLeftMs, means.authLimitMs));
-  const leaseMs = Math.ceil(limitMs + commitMargin(timeLeftMs));
+  const neededMs = Math.ceil(limitMs + commitMargin(timeLeftMs));
+  const leaseMs = Math.min(neededMs, LONGEST_LEASE_MS);
   // By both clocks, counted from the start of the first attempt to claim.
-  const leaseLeft = deadlineIn(clock, leaseMs);
+  let leaseLeft = deadlineIn(clock, leaseMs);
   const since = Math.round(clock.now());
   const claimedAt = host.monotonic();
   const lease: Lease = { id: host.uuid(), since, until: since + leaseMs, holder: means.holder };
@@ -58,7 +64,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const run = async (): Promise<RefreshOutcome> => {
     const lost = await claim();
     if (lost) return lost;
-    if (leaseLeft() >= limitMs / 2 && !stop.aborted) return sendAndStore();
+    if (leaseLeft() >= Math.min(limitMs, leaseMs) / 2 && !stop.aborted) return sendAndStore();
     // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it. The provider was not asked, so nobody has to
     // wait for it; that a former holder died is still counted.
     await release('NOT_SENT', tookOver && { ...tookOver, retryAt: 0 });
@@ -83,16 +89,35 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   };
 
   const sendAndStore = async (): Promise<RefreshOutcome> => {
+    const isOver = new AbortController();
+    // If that fails, the request goes on all the same, and its answer is committed late.
+    if (leaseMs < neededMs) keepRenewing(isOver.signal).catch(() => undefined);
     try {
       const answer = await send();
+      isOver.abort();
       if (answer !== LIMIT_REACHED) return await store(answer);
       throw tokenError(tokenId, 'REFRESH_TIMED_OUT', `refresh did not answer within ${limitMs} ms. ` +
         'Pass `signal` on to fetch, and see whether the auth endpoint can be reached.');
     } catch (error) {
+      isOver.abort();
       const failure = failureOf(tokenId, error, clock.now());
       tell('refreshed', { leaseId, code: failure.code });
-      await release(failure.code, toFailure(failure, claimed?.failure, Math.round(clock.now())));
+      await release(failure.code, failureToRecord(failure));
       return failure;
+    }
+  };
+
+  const failureToRecord = (how: FailedHow) => toFailure(how, claimed?.failure, Math.round(clock.now()), means.forced);
+
+  /** For an auth limit above the longest lease, a person who logs in: the end of the lease is moved while the request is under way, never after it. */
+  const keepRenewing = async (isOver: AbortSignal): Promise<void> => {
+    for (let isMine = true; isMine;) {
+      await host.sleep(leaseLeft() - leaseMs / 2, isOver);
+      if (isOver.aborted) return;
+      const renewedLeft = deadlineIn(clock, leaseMs);
+      const until = Math.round(clock.now()) + leaseMs;
+      isMine = (await table.renew({ lease: leaseId, until }, { tell, timeLeft: leaseLeft, stop: isOver })).applied;
+      if (isMine) leaseLeft = renewedLeft;
     }
   };
 
@@ -101,7 +126,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
    * request that comes during the replay counts only if the replay brings none: the replay's is the newer one, and may have ended the other.
    */
   const send = async (): Promise<Answer | typeof LIMIT_REACHED> => {
-    const ms = Math.min(limitMs, leaseLeft());
+    const ms = leaseMs < neededMs ? limitMs : Math.min(limitMs, leaseLeft());
     if (!refreshToken()) return request(ms, storeLate);
     let isReplaying = false;
     let late: Answer | undefined;
@@ -109,7 +134,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
       if (isReplaying) late = answer;
       else storeLate(answer);
     });
-    if (first !== LIMIT_REACHED || stop.aborted || leaseLeft() < ms / 2) return first;
+    if (first !== LIMIT_REACHED || stop.aborted || leaseLeft() < Math.min(ms, leaseMs) / 2) return first;
     isReplaying = true;
     try {
       const second = await request(ms / 2, storeLate);
@@ -135,10 +160,10 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
 
   const refreshToken = () => carried ?? claimed?.refreshToken;
 
-  const lateCommitOf = (answer: Answer) => commitOf({ lease, claimed, carried, earlyRejections }, answer, Math.round(clock.now()));
+  const lateCommitOf = (answer: Answer) => commitOf({ lease, claimed, carried, earlyRejections, forced: means.forced }, answer, Math.round(clock.now()));
 
   /** The provider has issued it: so it is used from now on, and stored as soon as the table takes it, if not now then with a later call. */
-  const store = async (answer: Answer): Promise<'settled'> => {
+  const store = async (answer: Answer): Promise<RefreshOutcome> => {
     tell('refreshed', { leaseId });
     const late = lateCommitOf(answer);
     memory.applyUnsaved(late);
@@ -149,9 +174,10 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
       // What the table refuses for good, others shall not fetch again at once.
-      if (error.code !== 'TABLE_UNAVAILABLE') await release(error.code, toFailure(error, claimed?.failure, Math.round(clock.now())));
+      if (error.code !== 'TABLE_UNAVAILABLE') await release(error.code, failureToRecord(error));
+      return failureOf(tokenId, error, clock.now());
     }
-    return 'settled';
+    return 'refreshed';
   };
 
   /** Is the token stored? Then it is what a later answer to a request of ours replaces. */

@@ -1,6 +1,6 @@
 import { toFailure } from './refresh-failure';
 import type { FreshToken } from './refresh-result';
-import { expireAfter, LEASE_GRACE_MS, smoothRefreshMs, usableUntil } from './timing';
+import { expireAfter, LEASE_GRACE_MS, LONGEST_USUAL_REFRESH_MS, smoothRefreshMs, usableUntil } from './timing';
 import type { Failure, Lease, TokenItem } from './token-item';
 import type { Claim, Commit } from './token-store';
 
@@ -33,6 +33,8 @@ export interface Holding {
   readonly carried: string | undefined;
   /** The storm guard's count, this refresh included. */
   readonly earlyRejections: number;
+  /** Nobody needed this refresh: see {@link Failure.forced}. */
+  readonly forced: boolean;
 }
 
 /** A provider's answer. */
@@ -41,7 +43,7 @@ export interface Answer extends FreshToken {
 }
 
 /** The late commit: it asks for the token that was claimed, not for the lease. */
-export function commitOf({ lease, claimed, carried, earlyRejections }: Holding, answer: Answer, now: number): Commit {
+export function commitOf({ lease, claimed, carried, earlyRejections, forced }: Holding, answer: Answer, now: number): Commit {
   const { accessToken, issuedAt, expiresAt, tookMs } = answer;
   const refreshToken = answer.refreshToken ?? carried;
   const { base, meta, refreshMs } = claimed ?? {};
@@ -50,16 +52,17 @@ export function commitOf({ lease, claimed, carried, earlyRejections }: Holding, 
     onlyIf: { base },
     token: { accessToken, issuedAt, expiresAt },
     refreshToken,
-    refreshMs: smoothRefreshMs(refreshMs, tookMs),
-    failure: pauseAfter(answer, claimed, now),
+    refreshMs: smoothRefreshMs(refreshMs, Math.min(tookMs, LONGEST_USUAL_REFRESH_MS)),
+    failure: pauseAfter(answer, claimed, now, forced),
     earlyRejections: earlyRejections === (meta?.earlyRejections ?? 0) ? undefined : { count: earlyRejections, metaExists: meta !== undefined },
     expireAfter: keepsForEver ? undefined : expireAfter(Math.max(expiresAt, lease.until)),
   };
 }
 
 /** The same token again, or one that is over on arrival: stored, but nobody asks again at once. */
-function pauseAfter(answer: Answer, claimed: TokenItem | undefined, now: number): Failure | undefined {
+function pauseAfter(answer: Answer, claimed: TokenItem | undefined, now: number, forced: boolean): Failure | undefined {
   const isSame = answer.accessToken === claimed?.token?.accessToken;
-  if (!isSame && now < usableUntil(answer)) return undefined;
-  return toFailure({ code: isSame ? 'SAME_TOKEN' : 'EXPIRED_ON_ARRIVAL' }, claimed?.failure, now);
+  const isOver = now >= usableUntil(answer);
+  if (!isSame && !isOver) return undefined;
+  return toFailure({ code: isSame ? 'SAME_TOKEN' : 'EXPIRED_ON_ARRIVAL' }, claimed?.failure, now, forced && !isOver);
 }

@@ -66,6 +66,17 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** Options of `refresh`. */
+export interface ForcedRefreshOptions extends CallOptions {
+  /**
+   * The moment of the event that asks, as a `Date`, in milliseconds since the epoch or as ISO 8601 text: a token issued since makes the refresh needless.
+   * Give a schedule's own time, so that a run that is repeated or late asks the provider no second time.
+   *
+   * @default - now
+   */
+  readonly since?: Date | number | string | undefined;
+}
+
 /** Options of `use`. */
 export interface UseOptions<T> extends CallOptions {
   /**

@@ -24,13 +24,13 @@ export function isFinal({ terminal, error }: RefreshFailure): boolean {
 }
 
 /** What the table records: it counts on from the failure recorded before. */
-export function toFailure({ code, terminal, retryAfterMs }: FailedHow, previous: Failure | undefined, now: number): Failure {
+export function toFailure({ code, terminal, retryAfterMs }: FailedHow, previous: Failure | undefined, now: number, forced?: boolean): Failure {
   const count = (previous?.count ?? 0) + 1;
-  return { code, count, at: now, retryAt: now + coolDown(count, terminal, retryAfterMs) };
+  return { code, count, at: now, retryAt: now + coolDown(count, terminal, retryAfterMs), ...(forced && { forced }) };
 }
 
 /** The part of a failure that the table records. */
-type FailedHow = Pick<RefreshFailure, 'code'> & Partial<RefreshFailure>;
+export type FailedHow = Pick<RefreshFailure, 'code'> & Partial<RefreshFailure>;
 
 /** Reads whatever `refresh` threw: our own errors, and the fields that OAuth and HTTP libraries put on theirs. */
 export function failureOf(tokenId: string, thrown: unknown, now: number): RefreshFailure {

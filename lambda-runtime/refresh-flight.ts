@@ -3,12 +3,13 @@ import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Tell } from './events';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { leaseHolder, type LeaseHolder } from './lease-holder';
+import { abortedError, deadlineExceeded, refreshFailed, refused } from './no-token';
 import type { Refresh } from './public-types';
 import { isFinal, type RefreshFailure } from './refresh-failure';
 import { backOff, SAVE_LIMIT_MS } from './timing';
-import { tokenError } from './token-error';
 import type { StoredToken } from './token-item';
 import type { TokenMeans } from './token-keeper';
+import type { Requester } from './token-table';
 
 /** One call that needs a token. */
 export interface Caller {
@@ -52,6 +53,8 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   let fresh = false;
   let looks = 0;
   let triedAhead = false;
+  /** What was left when that was first found too little for a claim. */
+  let tooLittleMs: number | undefined;
 
   const board = async (caller: Caller): Promise<StoredToken> => {
     const { signal } = caller;
@@ -63,7 +66,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       const answer = caller === first ? landing : Promise.race([landing, usable]);
       const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => answer);
       if (token !== LIMIT_REACHED) return token;
-      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded();
+      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means, failure);
     } finally {
       callers.delete(caller);
       if (callers.size === 0) everyoneLeft.abort();
@@ -71,7 +74,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   };
 
   const fly = async (): Promise<StoredToken> => {
-    await saveUnsaved();
+    await saveUnsaved(means, { tell: lead.tell, timeLeft, stop });
     for (;;) {
       // What the first reply left of the time: with what a call began with, a slow first read alone could forbid to claim.
       if (fresh) memory.noteTimeLeft(timeLeft());
@@ -95,11 +98,12 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       if (decision.action === 'fail') throw failed(decision.code, decision.retryAt);
       checkTime();
       if (decision.action === 'wait') {
+        if (decision.reason === 'idle' && lead.refresh) tooLittleMs ??= timeLeft();
         await lookAfter(decision.ms);
         if (decision.reason !== 'idle') lookingSince = host.monotonic();
       } else if (decision.action === 'read') {
         await look(timeLeft);
-      } else {
+      } else if (decision.action === 'claim') {
         await refresh(timeLeft);
       }
     }
@@ -142,51 +146,24 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   const refresh = async (claimTimeLeft: Deadline): Promise<void> => {
     const { authLimitMs, holder: name, tell } = lead;
     // A claim is decided only where the lead has a refresh function.
-    holder = leaseHolder({ ...means, refresh: lead.refresh as Refresh, authLimitMs, holder: name, tell, timeLeft, claimTimeLeft, stop });
+    holder = leaseHolder({ ...means, refresh: lead.refresh as Refresh, authLimitMs, holder: name, tell, timeLeft, claimTimeLeft, stop, forced: false });
     const outcome = await holder.run();
     holder = undefined;
     fresh = true;
-    if (outcome === 'settled') return;
+    if (outcome === 'settled' || outcome === 'refreshed') return;
     if (outcome === 'throttled') return triedAhead ? memory.pauseAhead() : lookAfter(backOff(looks, host.random()));
     failure = outcome;
-    if (isFinal(outcome) && !memory.usableToken(clock.now())) throw failed(outcome.error.code, memory.item?.failure?.retryAt);
-  };
-
-  /** One attempt: the token is in use already, and whoever called must not wait long for it to be stored. */
-  const saveUnsaved = async (): Promise<void> => {
-    if (!memory.unsaved || !memory.hasToSave()) return;
-    try {
-      await table.commit(memory.unsaved, { tell: lead.tell, timeLeft: deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft())), stop });
-    } catch (error) {
-      if (!(error instanceof SharedTokenError)) throw error;
-      memory.pauseAhead();
-    }
+    if (isFinal(outcome) && !memory.usableToken(clock.now())) throw refreshFailed(means, outcome);
   };
 
   const checkTime = (): void => {
-    if (timeLeft() <= 0 || stop.aborted) throw deadlineExceeded();
+    if (timeLeft() > 0 && !stop.aborted) return;
+    if (tooLittleMs !== undefined) memory.lackedTime(tooLittleMs);
+    throw deadlineExceeded(means, failure);
   };
 
-  /** The error of this flight's own failed refresh says more than the cool-down that it caused. */
-  const failed = (code: SharedTokenErrorCode, retryAt: number | undefined): SharedTokenError => {
-    if (failure) {
-      const { error } = failure;
-      return new SharedTokenError(error.code, error.message, { tokenId, retryAt, cause: error.cause });
-    }
-    return tokenError(tokenId, code, code === 'COOLING_DOWN'
-      ? `the last refresh failed (${memory.item?.failure?.code}); no instance tries again before ${isoTime(retryAt)}.`
-      : 'no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.', { retryAt });
-  };
-
-  const deadlineExceeded = (): SharedTokenError => {
-    const trouble = table.trouble();
-    if (trouble) return trouble;
-    const { lease, failure: last } = memory.item ?? {};
-    const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
-      : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
-    return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no usable token before the deadline: ${why}. ` +
-      'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
-  };
+  const failed = (code: SharedTokenErrorCode, retryAt: number | undefined): SharedTokenError =>
+    failure ? refreshFailed(means, failure, retryAt) : refused(means, code, retryAt);
 
   let letGo: (token: StoredToken) => void = () => undefined;
   const usable = new Promise<StoredToken>(resolve => { letGo = resolve; });
@@ -198,20 +175,38 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   return { board, isOpen: () => !hasLanded && !stop.aborted && timeLeft() > 0 && !holder?.isOver() };
 }
 
+/** One attempt: the token is in use already, and whoever called must not wait long for it to be stored. */
+async function saveUnsaved({ host, table, memory }: TokenMeans, { tell, timeLeft, stop }: Requester): Promise<void> {
+  if (!memory.unsaved || !memory.hasToSave()) return;
+  try {
+    await table.commit(memory.unsaved, { tell, timeLeft: deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft())), stop });
+  } catch (error) {
+    if (!(error instanceof SharedTokenError)) throw error;
+    memory.pauseAhead();
+  }
+}
+
 /** What a decision depends on beside the state that the process shares. */
-export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'aheadBlocked' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh'>;
+export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'aheadBlocked' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh' | 'forcedSince'>;
 
+/** Written out: it is made at each call, and a spread costs more than the decision. */
 export function situationOf({ host, clock, memory }: TokenMeans, view: FlightView): Situation {
-  const aheadBlocked = view.aheadBlocked || memory.unsaved !== undefined || memory.isAheadPaused();
-  return { ...view, ...memory.view(), aheadBlocked, now: clock.now(), jitter: host.random() };
-}
-
-export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {
-  return tokenError(tokenId, 'ABORTED', 'the caller\'s signal was aborted.', { cause: reason });
-}
-
-/** An item may name a moment that no `Date` knows; that is no reason for another error. */
-function isoTime(at = NaN): string {
-  const date = new Date(at);
-  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
+  const { item, rejection, leaseWatchedMs, longestTimeLeftMs, aheadJitter } = memory.view();
+  return {
+    now: clock.now(),
+    item,
+    fresh: view.fresh,
+    rejection,
+    doubted: view.doubted,
+    leaseWatchedMs,
+    looks: view.looks,
+    lookingMs: view.lookingMs,
+    timeLeftMs: view.timeLeftMs,
+    longestTimeLeftMs,
+    mayRefresh: view.mayRefresh,
+    forcedSince: view.forcedSince,
+    aheadBlocked: view.aheadBlocked || memory.unsaved !== undefined || memory.isAheadPaused(),
+    jitter: host.random(),
+    aheadJitter,
+  };
 }

@@ -20,7 +20,7 @@ export const CLOCK_JUMP_MS = 250;
 /** A lease counts as over only this long after its end. */
 export const LEASE_GRACE_MS = CLOCK_TOLERANCE_MS;
 /** No lease is believed to last longer: the longest that a Lambda function runs. */
-const LONGEST_LEASE_MS = 15 * MINUTE;
+export const LONGEST_LEASE_MS = 15 * MINUTE;
 
 const LONGEST_MARGIN_MS = 30 * SECOND;
 const LONGEST_WINDOW_MS = 5 * MINUTE;
@@ -37,6 +37,8 @@ const ASSUMED_LIFE_MS = 20 * MINUTE;
 
 /** The default of a call's deadline: above the auth limit, so that waiters outlast a refresh that succeeds. */
 export const DEFAULT_CALL_LIMIT_MS = 30 * SECOND;
+/** What took longer than this, a person's log-in say, is nothing to plan the next refresh by. */
+export const LONGEST_USUAL_REFRESH_MS = 10 * SECOND;
 /** What a refresh is taken to last until one was measured. */
 const ASSUMED_REFRESH_MS = 300;
 /** A reader without a right to refresh looks this long for somebody else's new token. */
@@ -50,6 +52,8 @@ export const SAVE_LIMIT_MS = SECOND;
 /** Before the one retry with a token too young to be given up: some providers need a moment to accept their own token. */
 export const YOUNG_TOKEN_PAUSE_MS = 500;
 
+/** A refresh lasts this much longer for who waits: the lease is counted from before its claim, and the token has to be stored. */
+const STORING_MS = 8;
 const LONGEST_LOOK_STEP_MS = SECOND;
 const LONGEST_BACK_OFF_MS = 500;
 
@@ -81,6 +85,11 @@ export function minimumAge(earlyRejections: number): number {
 export function rejectedEarly(token: StoredToken, rejectedAt: number): boolean {
   const life = token.expiresAt === undefined ? ASSUMED_LIFE_MS : lifeOf(token);
   return rejectedAt - token.issuedAt < life / 2;
+}
+
+/** Was the token issued at that moment or later, as far as two clocks can tell? */
+export function isIssuedSince({ issuedAt }: StoredToken, moment: number): boolean {
+  return issuedAt >= moment - CLOCK_TOLERANCE_MS;
 }
 
 /** DynamoDB's time to live, epoch seconds, far past the moment until which the item matters. */
@@ -122,10 +131,13 @@ export function timeEnoughToClaim(timeLeftMs: number, longestTimeLeftMs: number,
   return authLimit(timeLeftMs, Infinity) >= min(2 * refreshMs, 0.8 * authLimit(longestTimeLeftMs, Infinity));
 }
 
-/** The smoothed duration of a refresh: quick to fall, since all waiters would look too late, slow to rise, since a look too early costs one read. */
+/**
+ * The smoothed duration of a refresh: slow to change, since looks are planned by what is usual; yet quick to fall where it was far too long, since all
+ * waiters would look too late, and slower to rise than to fall, since a look too early costs one read.
+ */
 export function smoothRefreshMs(known: number | undefined, measured: number): number {
   if (known === undefined) return round(measured);
-  const weight = measured < known ? 0.7 : 0.3;
+  const weight = measured > known ? 0.1 : measured * 2 > known ? 0.2 : 0.7;
   return round(known * (1 - weight) + measured * weight);
 }
 
@@ -137,20 +149,18 @@ export interface RunningRefresh {
   readonly refreshMs?: number | undefined;
   /** How long the lease was seen unchanged, on the own monotonic clock. */
   readonly watchedMs: number;
-  /** Looks already made. */
-  readonly looks: number;
 }
 
 /**
- * How long a waiter sleeps before its next look: first until the running refresh should be done, spread by jitter, then by growing jittered steps; never
- * much past the end of the lease, where somebody has to take over.
+ * How long a waiter sleeps before its next look: first until the running refresh should be done and stored, spread by jitter; then by jittered steps that
+ * grow with the time it is overdue; never much past the end of the lease, where somebody has to take over.
  */
-export function nextLookIn({ lease, refreshMs = ASSUMED_REFRESH_MS, watchedMs, looks }: RunningRefresh, now: number, jitter: number): number {
+export function nextLookIn({ lease, refreshMs = ASSUMED_REFRESH_MS, watchedMs }: RunningRefresh, now: number, jitter: number): number {
   const expected = min(refreshMs, durationOf(lease));
-  const remaining = lease.since + expected - now;
-  const look = remaining > 0
-    ? min(remaining, expected) + 5 + jitter * expected * 0.15
-    : (0.5 + jitter) * min(max(10, expected * 0.1 * 1.6 ** min(looks, 16)), LONGEST_LOOK_STEP_MS);
+  const overdue = now - lease.since - expected;
+  const look = overdue < 0
+    ? min(-overdue, expected) + STORING_MS + jitter * expected * 0.15
+    : (0.5 + jitter) * min(max(10, expected * 0.04, min(overdue * 3, expected * 0.35), overdue * 0.5), LONGEST_LOOK_STEP_MS);
   return max(1, min(look, leaseEndsIn(lease, now, watchedMs) + 10 + jitter * 250));
 }
 
@@ -166,7 +176,7 @@ export function aheadPause(jitter: number): number {
 
 /** After throttling or an unreachable table. */
 export function backOff(attempt: number, jitter: number): number {
-  return (0.5 + jitter * 0.5) * min(25 * 2 ** attempt, LONGEST_BACK_OFF_MS);
+  return (0.5 + jitter * 0.5) * min(50 * 2 ** attempt, LONGEST_BACK_OFF_MS);
 }
 
 // --- cool-down --------------------------------------------------------------------------------------------------------------------------

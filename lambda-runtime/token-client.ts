@@ -1,7 +1,9 @@
-import { callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, tableOf } from './config';
+import {
+  callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, sinceOf, tableOf,
+} from './config';
 import { type Tell, teller } from './events';
 import { deadlineIn, type Host } from './host';
-import type { CallOptions, SharedTokenOptions, UseOptions } from './public-types';
+import type { CallOptions, ForcedRefreshOptions, SharedTokenOptions, UseOptions } from './public-types';
 import type { Caller } from './refresh-flight';
 import { isUnauthorized, type Outcome } from './rejection';
 import { YOUNG_TOKEN_PAUSE_MS } from './timing';
@@ -65,6 +67,21 @@ export class TokenClient {
     const again = await settle(call, second);
     if (isRejection(again)) this.reject(second);
     return unwrap(again);
+  }
+
+  /**
+   * Fetches a new token though the present one may still work: for a schedule, or after the credentials were changed.
+   *
+   * Nothing is asked of the provider where a token was issued since the event, or while another instance refreshes. A failure does not take away the
+   * present token, nor keep anybody from a refresh that is needed.
+   *
+   * @returns was a new token fetched?
+   * @throws SharedTokenError by the call's deadline at the latest: COOLING_DOWN, REFRESH_FAILED, REFRESH_TIMED_OUT, DEADLINE_EXCEEDED, ABORTED, or one that
+   * says what to mend
+   */
+  async refresh(options: ForcedRefreshOptions = {}): Promise<boolean> {
+    const caller = this.#caller(options);
+    return this.#keeper().refresh(caller, sinceOf(options.since));
   }
 
   /**

@@ -26,6 +26,8 @@ export interface Failure {
   readonly count: number;
   readonly at: number;
   readonly retryAt: number;
+  /** Of a refresh that nobody needed: it keeps nobody from one that somebody does. */
+  readonly forced?: boolean | undefined;
 }
 
 /** Readable additions of later versions live here; names that this version does not know are kept. */
@@ -62,10 +64,13 @@ const TEXT: Type<string> = ['a non-empty string', (value): value is string => ty
 const NUMBER: Type<number> = ['a number', (value): value is number => Number.isFinite(value)];
 const MAP: Type<Attributes> = ['a map', (value): value is Attributes => Object.prototype.toString.call(value) === '[object Object]'];
 
+const FLAG: Type<boolean> = ['true or false', (value): value is boolean => typeof value === 'boolean'];
+
 const optional = <T>([name, is]: Type<T>): Type<T | undefined> => [name, (value): value is T | undefined => value === undefined || is(value)];
 const SOME_TEXT = optional(TEXT);
 const SOME_NUMBER = optional(NUMBER);
 const SOME_MAP = optional(MAP);
+const SOME_FLAG = optional(FLAG);
 
 /** The attributes of this protocol; any other is none of its business. */
 const ITEM = {
@@ -82,7 +87,7 @@ const ITEM = {
 } satisfies Record<Exclude<AttributeName, 'tokenId'>, Type<unknown>>;
 const BASE = { generation: NUMBER, issuedAt: NUMBER };
 const LEASE = { id: TEXT, since: NUMBER, until: NUMBER, holder: SOME_TEXT };
-const FAILURE = { code: SOME_TEXT, count: NUMBER, at: NUMBER, retryAt: NUMBER };
+const FAILURE = { code: SOME_TEXT, count: NUMBER, at: NUMBER, retryAt: NUMBER, forced: SOME_FLAG };
 const META = { earlyRejections: SOME_NUMBER };
 
 /**
@@ -93,23 +98,33 @@ const META = { earlyRejections: SOME_NUMBER };
 export function parseItem(tokenId: string, attributes: Attributes | undefined): TokenItem | undefined {
   if (!attributes) return undefined;
 
-  const read = <S extends Types>(types: S, map: Attributes, path = '') => Object.fromEntries(Object.entries(types).map(([name, [type, is]]) => {
-    const value = Object.hasOwn(map, name) ? map[name] : undefined;
-    if (is(value)) return [name, value];
-    throw tokenError(tokenId, 'INVALID_ITEM', `the stored attribute "${path}${name}" is not ${type}, so something else wrote this item: ` +
-      'delete the item to have the token fetched anew.');
-  })) as Read<S>;
+  const read = <S extends Types>(types: S, map: Attributes, path = ''): Read<S> => {
+    const found: Record<string, unknown> = {};
+    for (const name in types) {
+      const value = Object.hasOwn(map, name) ? map[name] : undefined;
+      const [type, is] = types[name] as Type<unknown>;
+      if (!is(value)) {
+        throw tokenError(tokenId, 'INVALID_ITEM', `the stored attribute "${path}${name}" is not ${type}, so something else wrote this item: ` +
+          'delete the item to have the token fetched anew.');
+      }
+      found[name] = value;
+    }
+    return found as Read<S>;
+  };
 
-  const { accessToken, generation, issuedAt, expiresAt, lease, failure, meta, ...rest } = read(ITEM, attributes);
+  const { accessToken, generation, issuedAt, expiresAt, refreshToken, lease, refreshMs, failure, meta, expireAfter } = read(ITEM, attributes);
   const base = (accessToken ?? generation ?? issuedAt) === undefined ? undefined : read(BASE, attributes);
-  const readLease = ({ holder = '', ...rights }: Read<typeof LEASE>): Lease => ({ ...rights, holder });
-  const readFailure = ({ code = 'UNKNOWN', ...counts }: Read<typeof FAILURE>): Failure => ({ ...counts, code });
   return {
-    ...rest,
     base,
-    token: accessToken && base ? { ...base, accessToken, expiresAt } : undefined,
+    token: accessToken && base ? { accessToken, generation: base.generation, issuedAt: base.issuedAt, expiresAt } : undefined,
+    refreshToken,
     lease: lease && readLease(read(LEASE, lease, 'lease.')),
+    refreshMs,
     failure: failure && readFailure(read(FAILURE, failure, 'failure.')),
     meta: meta && read(META, meta, 'meta.'),
+    expireAfter,
   };
 }
+
+const readLease = ({ id, since, until, holder = '' }: Read<typeof LEASE>): Lease => ({ id, since, until, holder });
+const readFailure = ({ code = 'UNKNOWN', count, at, retryAt, forced }: Read<typeof FAILURE>): Failure => ({ code, count, at, retryAt, forced });

@@ -1,7 +1,9 @@
 import { decide } from './decide';
 import type { Tell } from './events';
+import { forcedRefresh } from './forced-refresh';
 import type { Host, TableClock } from './host';
-import { abortedError, type Caller, refreshFlight, type RefreshFlight, situationOf } from './refresh-flight';
+import { abortedError } from './no-token';
+import { type Caller, refreshFlight, type RefreshFlight, situationOf } from './refresh-flight';
 import type { StoredToken } from './token-item';
 import { tokenMemory, type TokenMemory } from './token-memory';
 import type { TokenStore } from './token-store';
@@ -24,6 +26,13 @@ export interface TokenKeeper {
    * @throws SharedTokenError at the caller's deadline at the latest
    */
   get(caller: Caller): Promise<StoredToken>;
+  /**
+   * A new token, whether the present one works or not.
+   *
+   * @returns false where that is not needed: one was issued since, or is being fetched
+   * @throws SharedTokenError at the caller's deadline at the latest
+   */
+  refresh(caller: Caller, since: number): Promise<boolean>;
   /** Notes that the API refused this exact token; tells so where that is believed, or where only the token's age speaks against it. */
   reject(accessToken: string, tell: Tell): void;
 }
@@ -55,6 +64,10 @@ export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { rea
         if (token && !caller.signal?.aborted) return token;
         throw error;
       }
+    },
+    async refresh(caller, since) {
+      if (caller.signal?.aborted) throw abortedError(tokenId, caller.signal);
+      return forcedRefresh(means, caller, since);
     },
     reject(accessToken, tell) {
       const isBelieved = memory.reject(accessToken, clock.now());

@@ -9,8 +9,10 @@ export interface TokenMemory {
   readonly item: TokenItem | undefined;
   /** A token that the provider issued to this process and that could not be stored yet. */
   unsaved: Commit | undefined;
-  /** Notes how much time a call has left after its first read: the most there ever was bounds what a refresh may need. */
+  /** Notes how much time a call has left after its first read: the most there was bounds what a refresh may need. */
   noteTimeLeft(ms: number): void;
+  /** A call ended because its time was too short to claim: the next one with as much will, since there may be none with more. */
+  lackedTime(ms: number): void;
   /** A number for a request that starts now; its reply is applied with it. */
   requestStarts(): number;
   /** Takes over what a reply says, unless a request that began later was answered already. */
@@ -71,6 +73,9 @@ export function tokenMemory(host: Host): TokenMemory {
     unsaved: undefined,
     noteTimeLeft(ms) {
       longestTimeLeftMs = Math.max(longestTimeLeftMs, ms);
+    },
+    lackedTime(ms) {
+      longestTimeLeftMs = ms;
     },
     requestStarts: () => ++requests,
     apply(next, request) {

@@ -6,6 +6,7 @@ export interface TokenStore {
   read(tokenId: string, signal: AbortSignal): Promise<TokenItem | undefined>;
   claim(tokenId: string, claim: Claim, signal: AbortSignal): Promise<WriteReply>;
   commit(tokenId: string, commit: Commit, signal: AbortSignal): Promise<WriteReply>;
+  renew(tokenId: string, renewal: Renewal, signal: AbortSignal): Promise<WriteReply>;
   release(tokenId: string, release: Release, signal: AbortSignal): Promise<WriteReply>;
 }
 
@@ -40,6 +41,12 @@ export interface Commit {
   readonly earlyRejections: { readonly count: number; readonly metaExists: boolean } | undefined;
   /** `undefined`: the item must outlive everything, so that no time to live deletes the only credential. */
   readonly expireAfter: number | undefined;
+}
+
+/** Move the end of a lease that is still ours. */
+export interface Renewal {
+  readonly lease: string;
+  readonly until: number;
 }
 
 /** Give the lease back without a token. */

@@ -5,7 +5,7 @@ import { backOff, CLOCK_JUMP_MS, TABLE_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
 import type { TokenMemory } from './token-memory';
-import { type Claim, type Commit, type Release, TableTrouble, type TokenStore, type WriteReply } from './token-store';
+import { type Claim, type Commit, type Release, type Renewal, TableTrouble, type TokenStore, type WriteReply } from './token-store';
 
 /** For whom a request is made: how long to go on after trouble, and whom to tell. */
 export interface Requester {
@@ -33,6 +33,7 @@ export interface TokenTable {
   read(by: Requester): Promise<void>;
   claim(claim: Claim, by: Requester): Promise<WriteReply>;
   commit(commit: Commit, by: Requester): Promise<WriteReply>;
+  renew(renewal: Renewal, by: Requester): Promise<WriteReply>;
   release(release: Release, by: Requester): Promise<WriteReply>;
   /** The error for a caller whose time ended while the table did not answer; nothing while it does. */
   trouble(): SharedTokenError | undefined;
@@ -96,6 +97,7 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
       if (isSettled && memory.unsaved?.token === commit.token) memory.unsaved = undefined;
       return reply;
     },
+    renew: (renewal, by) => persist(signal => store.renew(tokenId, renewal, signal), by),
     release: (release, by) => persist(signal => store.release(tokenId, release, signal), by),
     trouble: () => lastTrouble && unavailable(lastTrouble),
   };

@@ -1,6 +1,6 @@
 import type { CaseLimits } from './case';
 import { withLightAbort } from './light-abort';
-import { type Checks, INVARIANTS, noChecks } from './observer';
+import { type Checks, INVARIANTS, noChecks, type Violation } from './observer';
 import { type RunResult, runSeed } from './run';
 import type { Subject } from './world';
 
@@ -10,45 +10,55 @@ export interface Campaign {
   readonly runs: number;
   readonly subject: Subject;
   readonly limits?: CaseLimits;
-  /** Called now and then. */
-  readonly progress?: (done: number) => void;
   /** Ends it early. */
   readonly until?: (result: RunResult) => boolean;
+}
+
+/** A seed that broke a promise. */
+export interface FailedSeed {
+  readonly seed: number;
+  readonly violation: Violation;
 }
 
 /** What they came to. */
 export interface CampaignResult {
   readonly runs: number;
-  readonly violations: number;
-  readonly firstFailed: RunResult | undefined;
+  readonly failed: readonly FailedSeed[];
   readonly checks: Checks;
+  /** What it took, in the time of one core. */
   readonly seconds: number;
 }
 
-const RUNS_BETWEEN_BREAKS = 500;
-
-/** Runs the seeds. Now and then it lets the process do something else. */
-export async function runSeeds({ firstSeed, runs, subject, limits, progress, until }: Campaign): Promise<CampaignResult> {
+/** Runs the seeds. */
+export async function runSeeds({ firstSeed, runs, subject, limits, until }: Campaign): Promise<CampaignResult> {
   const start = performance.now();
   const checks = noChecks();
-  let violations = 0;
-  let firstFailed: RunResult | undefined;
+  const failed: FailedSeed[] = [];
   let done = 0;
-  let isOver = false;
-  const some = async () => {
-    for (let count = 0; count < RUNS_BETWEEN_BREAKS && done < runs && !isOver; count++) {
+  await withLightAbort(async () => {
+    for (let isOver = false; done < runs && !isOver;) {
       const result = await runSeed({ seed: firstSeed + done++, subject, limits });
-      for (const invariant of INVARIANTS) checks[invariant] += result.checks[invariant];
+      addTo(checks, result.checks);
       if (result.violation === undefined) continue;
-      violations++;
-      firstFailed ??= result;
+      failed.push({ seed: result.seed, violation: result.violation });
       isOver = until?.(result) ?? false;
     }
+  });
+  return { runs: done, failed, checks, seconds: (performance.now() - start) / 1_000 };
+}
+
+export function addTo(sum: Checks, checks: Checks): void {
+  for (const invariant of INVARIANTS) sum[invariant] += checks[invariant];
+}
+
+/** Several campaigns as one. */
+export function inAll(campaigns: readonly CampaignResult[]): CampaignResult {
+  const checks = noChecks();
+  for (const campaign of campaigns) addTo(checks, campaign.checks);
+  return {
+    runs: campaigns.reduce((sum, { runs }) => sum + runs, 0),
+    failed: campaigns.flatMap(({ failed }) => failed).sort((one, other) => one.seed - other.seed),
+    checks,
+    seconds: campaigns.reduce((sum, { seconds }) => sum + seconds, 0),
   };
-  while (done < runs && !isOver) {
-    await withLightAbort(some);
-    progress?.(done);
-    await new Promise(resolve => { setImmediate(resolve); });
-  }
-  return { runs: done, violations, firstFailed, checks, seconds: (performance.now() - start) / 1_000 };
 }

@@ -50,6 +50,10 @@ export interface Case {
   /** A holder of a later version, which renews its lease. */
   readonly hasRenewer: boolean;
   readonly hasReaders: boolean;
+  /** How often a schedule asks for a new token; now and then twice for one event. */
+  readonly scheduledEvents: number;
+  /** A person who logs in: an auth limit of an hour, above the longest lease, and an answer after ten minutes or twenty. */
+  readonly hasLogIn: boolean;
 }
 
 /** What a user may fix for all runs. */
@@ -94,5 +98,7 @@ export function caseOf(seed: number, limits: CaseLimits = {}): Case {
     idleDays: random.chance(0.04) ? random.between(8, 12) : 0,
     hasRenewer: random.chance(0.1),
     hasReaders: random.chance(0.15),
+    scheduledEvents: random.chance(0.2) ? random.between(1, 3) : 0,
+    hasLogIn: random.chance(0.004),
   };
 }

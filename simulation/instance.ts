@@ -57,6 +57,8 @@ export class Instance {
   /** Tokens that the API refused to it. Most of them are given up, the very young ones doubted. */
   readonly refused = new Set<string>();
   refreshingUnder = '';
+  /** It is about a forced refresh, for an event at this moment of true time. */
+  forcedSince: number | undefined;
 
   private readonly start: number;
   private frozenSince: number | undefined;

@@ -30,6 +30,8 @@ export function liveIn(world: World): void {
   for (let count = 0; count < settings.deletions; count++) scheduler.after(sometime(world), () => remove(world, 'operator'));
   if (settings.deletions > 1) removeUnderALease(world);
   if (settings.hasRenewer) new Renewer(world).start();
+  if (settings.scheduledEvents > 0) runSchedule(world);
+  if (settings.hasLogIn) letSomebodyLogIn(world);
   const end = settings.durationMs + settings.idleDays * DAY;
   if (settings.idleDays > 0) scheduler.after(settings.durationMs + random.between(0, settings.idleDays * DAY - SECOND), () => sweep(world));
   scheduler.after(end, () => settle(world));
@@ -118,6 +120,37 @@ function abortedSometime({ scheduler, members }: World, id: number, random: Rand
   const controller = new AbortController();
   scheduler.after(random.between(1, timeout), () => members[id - 1]?.instance.deliver(() => controller.abort()));
   return controller.signal;
+}
+
+/** A schedule's events come late, now and then twice, and to any of its environments. */
+function runSchedule(world: World): void {
+  const { scheduler, options: { settings } } = world;
+  const random = new Random(settings.seed, 8);
+  const members = [1, 2].map(() => world.join(clocksOf(world), { mayRefresh: true, timeouts: [10 * SECOND] }));
+  for (let count = 0; count < settings.scheduledEvents; count++) {
+    const event = scheduler.now + random.between(0, settings.durationMs);
+    for (let times = random.chance(0.3) ? 2 : 1; times > 0; times--) {
+      const { instance, ...member } = random.pick(members as [Member, ...Member[]]);
+      scheduler.at(event + random.around(1_000), () => instance.deliver(() => {
+        if (!world.isDisturbed || instance.forcedSince !== undefined) return;
+        void world.force({ instance, ...member }, event, { timeoutMs: 9 * SECOND }, 9 * SECOND);
+      }));
+    }
+  }
+}
+
+const HOUR = 3_600 * SECOND;
+
+/** A process of a person: what it asks for takes longer than any lease. */
+function letSomebodyLogIn(world: World): void {
+  const { scheduler, options: { settings } } = world;
+  const random = new Random(settings.seed, 9);
+  const member = world.join(clocksOf(world), {
+    mayRefresh: true, isForOneCall: true, timeouts: [2 * HOUR], authLimitMs: HOUR, authLatencyMs: random.between(500, 960) * SECOND,
+  });
+  scheduler.after(sometime(world), () => member.instance.deliver(() => {
+    if (world.isDisturbed) void world.force(member, scheduler.now, { timeoutMs: 1.5 * HOUR }, 1.5 * HOUR);
+  }));
 }
 
 // --- what happens beside ----------------------------------------------------------------------------------------------------------------
@@ -216,11 +249,11 @@ export function settle(world: World): void {
   trace?.note('world', '-- nothing goes wrong any more --');
   world.isDisturbed = false;
   capacity.isUnlimited = true;
-  if (!members.some(({ instance, mayRefresh }) => instance.isAlive && mayRefresh)) {
+  if (!members.some(({ instance, mayRefresh, isForOneCall }) => instance.isAlive && mayRefresh && !isForOneCall)) {
     world.join({ offsetMs: 0, rate: 1, standsStill: false, mayJump: false }, { mayRefresh: true, timeouts: world.options.settings.functionTimeouts });
   }
-  const living = members.filter(({ instance }) => instance.isAlive);
-  for (const { instance } of living) instance.thawForGood();
+  for (const { instance } of members) instance.thawForGood();
+  const living = members.filter(({ instance, isForOneCall }) => instance.isAlive && !isForOneCall);
 
   const bound = new Bound(world);
   let missing = living.filter(({ mayRefresh }) => mayRefresh).length;
@@ -281,8 +314,8 @@ class Bound {
   private bound(): number {
     const { scheduler: { now }, observer, options: { settings } } = this.world;
     const { lease, failure } = (this.world.item() ?? {}) as { lease?: Lease; failure?: Failure };
-    const leaseLeft = lease === undefined ? 0 : Math.max(0, lease.until + 2 * SECOND - now);
-    const coolDownLeft = failure === undefined || failure.retryAt - now > 303 * SECOND ? 0 : Math.max(0, failure.retryAt - now);
+    const leaseLeft = Math.max(0, Math.max(lease?.until ?? 0, observer.voidUntil) + 2 * SECOND - now);
+    const coolDownLeft = failure === undefined || failure.forced === true || failure.retryAt - now > 303 * SECOND ? 0 : Math.max(0, failure.retryAt - now);
     // A living holder's attempt may still fail, for what went wrong before: its own pause comes on top.
     const mayFail = observer.hasOpenCalls() ? 300 * SECOND : 0;
     const clocks = settings.clocks === 'exact' ? 0 : 4 * SECOND;

@@ -1,10 +1,12 @@
-import { type CampaignResult, runSeeds } from './campaign';
-import { type Exploration, explore, SMALL_WORLDS, type SmallWorld } from './exhaustive';
+import { addTo, type CampaignResult, inAll } from './campaign';
+import type { CaseLimits } from './case';
+import { type Exploration, SMALL_WORLDS, type SmallWorld } from './exhaustive';
 import { withLightAbort } from './light-abort';
 import { type Checks, INVARIANTS, noChecks } from './observer';
 import { parseOptions, type SimulationOptions, USAGE } from './options';
 import { runSeed, shrink } from './run';
 import { realRuntime } from './runtime';
+import { inThreads, type Task } from './workers';
 import { readOptions } from '../scripts/command-line';
 
 const EXIT = { OK: 0, FAILED: 1, USAGE: 2 } as const;
@@ -24,55 +26,72 @@ async function main(args: readonly string[]): Promise<number> {
 
 // --- random schedules -------------------------------------------------------------------------------------------------------------------
 
+/** A thread gets so many seeds at a time. */
+const SEEDS_AT_A_TIME = 500;
+
 async function manySeeds(options: SimulationOptions): Promise<number> {
   const { runs, firstSeed, instances } = options;
-  const result = await runSeeds({ runs, firstSeed, subject, limits: { instances }, progress: done => progress(`${done} of ${runs} runs`) });
+  const limits = { instances };
+  const campaigns: CampaignResult[] = [];
+  const start = performance.now();
+  await inThreads(shares({ runs, firstSeed, limits }), campaign => {
+    campaigns.push(campaign);
+    progress(`${inAll(campaigns).runs} of ${runs} runs`);
+  });
   endProgress();
-  print(options, result);
-  if (result.firstFailed === undefined) return EXIT.OK;
-  const run = { seed: result.firstFailed.seed, subject, limits: { instances } };
-  const failed = await withLightAbort(async () => options.trace || result.firstFailed === undefined
-    ? runSeed({ ...run, traces: true }) : shrink(run, result.firstFailed));
+  const result = inAll(campaigns);
+  print(options, result, (performance.now() - start) / 1_000);
+  const [first] = result.failed;
+  if (first === undefined) return EXIT.OK;
+  const run = { seed: first.seed, subject, limits };
+  const failed = await withLightAbort(async () => options.trace ? runSeed({ ...run, traces: true }) : shrink(run, first.violation.invariant));
   const again = `npm run simulate -- --seed ${run.seed}${instances === undefined ? '' : ` --instances ${instances}`}`;
   process.stderr.write(`\nSeed ${run.seed}, ${options.trace ? 'as it was' : 'without the faults that do not matter'}:\n${failed.trace.join('\n')}\n\nThe whole of it: ${again}\n`);
   return EXIT.FAILED;
 }
 
-async function oneSeed(options: SimulationOptions, seed: number): Promise<number> {
-  const result = await withLightAbort(async () => runSeed({ seed, subject, limits: { instances: options.instances }, traces: true }));
-  const violations = result.violation === undefined ? 0 : 1;
-  if (options.json) print(options, { runs: 1, violations, firstFailed: undefined, checks: result.checks, seconds: 0 });
-  else process.stdout.write(`${result.trace.join('\n')}\n\n${violations === 0 ? 'Every promise held.' : `${result.violation?.invariant}: ${result.violation?.what}`}\n`);
-  return violations === 0 ? EXIT.OK : EXIT.FAILED;
+function* shares({ runs, firstSeed, limits }: { readonly runs: number; readonly firstSeed: number; readonly limits: CaseLimits }): Generator<Task & { kind: 'seeds' }> {
+  for (let begun = 0; begun < runs; begun += SEEDS_AT_A_TIME) {
+    yield { kind: 'seeds', firstSeed: firstSeed + begun, runs: Math.min(SEEDS_AT_A_TIME, runs - begun), limits };
+  }
 }
 
-function print({ json, firstSeed }: SimulationOptions, { runs, violations, checks, seconds }: CampaignResult): void {
+async function oneSeed(options: SimulationOptions, seed: number): Promise<number> {
+  const { violation, checks, trace } = await withLightAbort(async () => runSeed({ seed, subject, limits: { instances: options.instances }, traces: true }));
+  const failed = violation === undefined ? [] : [{ seed, violation }];
+  if (options.json) print(options, { runs: 1, failed, checks, seconds: 0 });
+  else process.stdout.write(`${trace.join('\n')}\n\n${violation === undefined ? 'Every promise held.' : `${violation.invariant}: ${violation.what}`}\n`);
+  return violation === undefined ? EXIT.OK : EXIT.FAILED;
+}
+
+/** Of the failures so many are named. */
+const NAMED_FAILURES = 20;
+
+function print({ json, firstSeed }: SimulationOptions, { runs, failed, checks, seconds }: CampaignResult, tookSeconds = seconds): void {
   if (json) {
-    process.stdout.write(`${JSON.stringify({ runs, violations, firstSeed, lastSeed: firstSeed + runs - 1, checks })}\n`);
+    process.stdout.write(`${JSON.stringify({ runs, violations: failed.length, firstSeed, lastSeed: firstSeed + runs - 1, checks })}\n`);
     return;
   }
-  const speed = `${seconds.toFixed(1)} s, ${Math.round(runs / seconds)} runs/s`;
-  process.stdout.write(`${runs} runs from seed ${firstSeed} on (${speed}): ${violations === 0 ? 'every promise held' : `${violations} broke a promise`}.\n${checkText(checks)}`);
+  const outcome = failed.length === 0 ? 'every promise held' : `${failed.length} broke a promise`;
+  const speed = `${tookSeconds.toFixed(1)} s, ${Math.round(runs / seconds)} runs a second and thread`;
+  process.stdout.write(`${runs} runs, seeds ${firstSeed} to ${firstSeed + runs - 1} (${speed}): ${outcome}.\n${checkText(checks)}`);
+  for (const { seed, violation } of failed.slice(0, NAMED_FAILURES)) process.stdout.write(`Seed ${seed}, ${violation.invariant}: ${violation.what}\n`);
 }
 
 // --- every schedule ---------------------------------------------------------------------------------------------------------------------
 
 async function exhaustive(options: SimulationOptions): Promise<number> {
   const explorations: Exploration[] = [];
-  for (const world of SMALL_WORLDS) {
-    const exploration = await withLightAbort(async () => explore(world, subject, schedules => progress(`${describe(world)}: ${schedules} schedules`)));
-    endProgress();
+  await inThreads(SMALL_WORLDS.map(world => ({ kind: 'world' as const, world })), exploration => {
     explorations.push(exploration);
-    if (!options.json) process.stdout.write(`${describe(world)}: ${exploration.schedules} schedules, ${exploration.violation === undefined ? 'all of them clean' : 'the last broke a promise'}\n`);
-    if (exploration.violation !== undefined) {
-      process.stderr.write(`\n${exploration.violation.trace.join('\n')}\n`);
-      break;
-    }
-  }
+    const { world, schedules: count, violation } = exploration;
+    if (!options.json) process.stdout.write(`${describe(world)}: ${count} schedules, ${violation === undefined ? 'all of them clean' : 'the last broke a promise'}\n`);
+    if (violation !== undefined) process.stderr.write(`\n${violation.trace.join('\n')}\n`);
+  });
   const schedules = explorations.reduce((sum, exploration) => sum + exploration.schedules, 0);
   const violations = explorations.filter(({ violation }) => violation !== undefined).length;
   const checks = noChecks();
-  for (const exploration of explorations) for (const invariant of INVARIANTS) checks[invariant] += exploration.checks[invariant];
+  for (const exploration of explorations) addTo(checks, exploration.checks);
   if (options.json) {
     const worlds = explorations.map(({ world, schedules: count }) => ({ ...world, schedules: count }));
     process.stdout.write(`${JSON.stringify({ runs: schedules, violations, checks, worlds })}\n`);

@@ -6,7 +6,7 @@ import type { Scheduler } from './scheduler';
 import type { Write } from './simulated-store';
 import type { RefreshRequest, SharedTokenEvent } from '../lambda-runtime/public-types';
 import type { Failure, Lease } from '../lambda-runtime/token-item';
-import type { Claim, Commit, Release } from '../lambda-runtime/token-store';
+import type { Claim, Commit, Release, Renewal } from '../lambda-runtime/token-store';
 
 /** The invariants of docs/protocol.md; and that no refresh token is lost or spent twice without need, which several of them imply. */
 export const INVARIANTS = ['I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I8', 'credentials'] as const;
@@ -71,7 +71,7 @@ interface Credential {
 /** A call of an application for a token. */
 export interface TokenCall {
   readonly instance: Instance;
-  readonly kind: 'get' | 'use';
+  readonly kind: 'get' | 'use' | 'refresh';
   readonly startedAt: number;
   /** By its own monotonic clock. */
   deadline: number;
@@ -115,6 +115,8 @@ export class Observer {
   private storedOrder = 0;
   /** Leases since the last token under which the provider was asked. */
   private attempts = 0;
+  /** Until when the holder of a lease that went with its item may wait for an answer. */
+  voidUntil = 0;
   private readonly toleranceMs: number;
 
   constructor(private readonly scheduler: Scheduler, settings: Pick<Case, 'clocks'>, private readonly itemNow: () => Attributes | undefined) {
@@ -152,6 +154,7 @@ export class Observer {
     this.checkNoSecrets([lease?.holder, lease?.id, failure?.code]);
     if (write.kind === 'claim') this.claimed(write.claim, written);
     else if (write.kind === 'commit') this.stored(write.commit, written);
+    else if (write.kind === 'renew') this.moved(write.renewal, written);
     else this.released(write.release, written);
     this.hooks.onWrite?.(write);
   }
@@ -165,6 +168,7 @@ export class Observer {
     }
     for (const lease of this.leases.values()) {
       if (lease.end < this.scheduler.now) continue;
+      this.voidUntil = Math.max(this.voidUntil, lease.end);
       lease.end = this.scheduler.now;
       lease.isVoid = true;
     }
@@ -186,7 +190,8 @@ export class Observer {
       this.expect('I1', isApart, () => `${by} asks the provider while ${other.by} does, under the live lease ${other.lease.id}`);
     }
     // Its own newest, where the table has not taken that yet.
-    const isItsOwn = request.refreshToken === lease.refreshToken
+    // A former holder's late answer may have been stored since.
+    const isItsOwn = request.refreshToken === lease.refreshToken || request.refreshToken === this.itemNow()?.refreshToken
       || this.credentials.some(({ instance: to, issued }) => to === instance && issued.refreshToken === request.refreshToken);
     this.expect('credentials', isItsOwn, () => `${by} sends another refresh token than it was given with its lease`);
     this.countAttempt(by, lease);
@@ -305,8 +310,13 @@ export class Observer {
     const end = this.leases.get(former?.id ?? '')?.end ?? 0;
     this.expect('I1', now >= end - ROUNDING_MS, () => `${instance.name} takes over the lease ${former?.id} ${end - now} ms before its end`);
 
+    const { forcedSince } = instance;
+    const isNeeded = forcedSince === undefined || ((before?.issuedAt ?? 0) as number) < forcedSince;
+    this.expect('I6', isNeeded, () => `${instance.name} forces a refresh though a token was issued since`);
     const failure = before?.failure as Failure | undefined;
-    const left = failure === undefined ? 0 : failure.retryAt - now;
+    // One that nobody needed keeps nobody from one that somebody does.
+    const isNoHindrance = failure === undefined || (failure.forced === true && forcedSince === undefined);
+    const left = isNoHindrance ? 0 : failure.retryAt - now;
     const isOver = left <= this.toleranceMs || left > 302_000;
     this.expect('I6', isOver, () => `${instance.name} claims ${left} ms before the end of a cool-down`);
     if (former === undefined) return;
@@ -329,6 +339,12 @@ export class Observer {
     this.attempts = (after?.failure as Failure | undefined)?.count ?? 0;
   }
 
+  private moved({ lease, until }: Renewal, { instance, before }: Written): void {
+    const present = (before?.lease as Lease | undefined)?.id;
+    this.expect('I1', present === lease, () => `${instance.name} moves the end of the lease ${present}, which is not its own`);
+    this.renewed(lease, until);
+  }
+
   private released({ lease, failure }: Release, { instance, before, after }: Written): void {
     this.checkLeaseRemoval(lease, instance, before, after);
     const isOfThisToken = this.leases.get(lease)?.base === baseOf(before);
@@ -337,7 +353,9 @@ export class Observer {
       return;
     }
     this.expect('I6', isOfThisToken, () => `${instance.name} records a failure on a token that is newer than its attempt`);
-    const { count, at, retryAt } = failure.failure;
+    const { count, at, retryAt, forced } = failure.failure;
+    const isHarmless = instance.forcedSince === undefined || forced === true || retryAt <= this.scheduler.now || !this.knowsUsableToken(instance);
+    this.expect('I6', isHarmless, () => `the failure of ${instance.name}'s forced refresh keeps others from one that is needed`);
     // Where the provider was not asked, nobody has to wait for it.
     const isLongEnough = retryAt - at >= scheduledPause(count) || this.leases.get(lease)?.hasSent !== true;
     this.expect('I6', isLongEnough, () => `${instance.name} records a cool-down of ${retryAt - at} ms after failure no. ${count}`);

@@ -1,6 +1,6 @@
 import { type Case, caseOf, type CaseLimits } from './case';
 import { liveIn } from './life';
-import type { Checks, Violation } from './observer';
+import type { Checks, Invariant, Violation } from './observer';
 import { type Fault, type FaultId, RandomSchedule } from './schedule';
 import { type Subject, World } from './world';
 
@@ -41,9 +41,8 @@ export async function runSeed({ seed, subject, limits, traces = false, leaveOut,
  *
  * @returns the last run that still failed, with its trace
  */
-export async function shrink(options: RunOptions, failed: RunResult): Promise<RunResult> {
+export async function shrink(options: RunOptions, failing: Invariant): Promise<RunResult> {
   let leaveOut = new Set<FaultId>(options.leaveOut);
-  const failing = failed.violation?.invariant;
   const tryWithout = async (ids: readonly FaultId[]): Promise<boolean> => {
     const without = new Set([...leaveOut, ...ids]);
     const { violation } = await runSeed({ ...options, leaveOut: without });

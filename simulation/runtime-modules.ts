@@ -1,7 +1,7 @@
 /*
  * What the simulator takes from the runtime, and where the loading of a broken copy begins.
  */
-export { claimRequest, commitRequest, readRequest, releaseRequest } from '../lambda-runtime/dynamodb-requests';
+export { claimRequest, commitRequest, readRequest, releaseRequest, renewRequest } from '../lambda-runtime/dynamodb-requests';
 export { RefreshError, SharedTokenError } from '../lambda-runtime/errors';
 export { TokenClient } from '../lambda-runtime/token-client';
 export { parseItem } from '../lambda-runtime/token-item';

@@ -12,7 +12,7 @@ import type { Trace } from './trace';
 import type { UpdateRequest } from '../lambda-runtime/dynamodb-requests';
 import type { TableClock } from '../lambda-runtime/host';
 import type { TokenItem } from '../lambda-runtime/token-item';
-import type { Claim, Commit, Release, TokenStore, WriteReply } from '../lambda-runtime/token-store';
+import type { Claim, Commit, Release, Renewal, TokenStore, WriteReply } from '../lambda-runtime/token-store';
 
 const TABLE = 'tokens';
 
@@ -20,6 +20,7 @@ const TABLE = 'tokens';
 export type Write =
   | { readonly kind: 'claim'; readonly claim: Claim }
   | { readonly kind: 'commit'; readonly commit: Commit }
+  | { readonly kind: 'renew'; readonly renewal: Renewal }
   | { readonly kind: 'release'; readonly release: Release };
 
 /** Writes a request otherwise than the runtime did: how a broken variant is made from outside. */
@@ -28,6 +29,7 @@ export type Rewrite = (request: UpdateRequest, write: Write, item: Attributes | 
 /** The place where all meet: the table, its capacity, and who watches. */
 export interface TableServer {
   readonly runtime: Runtime;
+  readonly parse: Parse;
   readonly scheduler: Scheduler;
   readonly table: SimulatedTable;
   readonly capacity: Capacity;
@@ -36,6 +38,18 @@ export interface TableServer {
   readonly latencyMs: number;
   readonly rewrite: Rewrite | undefined;
   readonly trace: Trace | undefined;
+}
+
+type Parse = (found: Attributes | undefined) => TokenItem | undefined;
+
+/** The runtime's own reading of an item, once for all who see the same one: the table never changes one in place. */
+export function parserOf({ parseItem }: Runtime): Parse {
+  const parsed = new WeakMap<Attributes, TokenItem | undefined>();
+  return found => {
+    if (found === undefined) return undefined;
+    if (!parsed.has(found)) parsed.set(found, parseItem(TOKEN_ID, found));
+    return parsed.get(found);
+  };
 }
 
 /** docs/protocol.md: a reply during which the wall clock moved by more than this against the monotonic one counts as lost. */
@@ -52,7 +66,7 @@ interface Answer<T> {
 
 /** The port to the table, over a network on which everything happens that the schedule says. */
 export function createSimulatedStore(server: TableServer, instance: Instance, clock: TableClock): TokenStore {
-  const { runtime, scheduler, table, capacity, carrier, observer, latencyMs, rewrite, trace } = server;
+  const { runtime, parse, scheduler, table, capacity, carrier, observer, latencyMs, rewrite, trace } = server;
   const { TableTrouble } = runtime;
 
   const send = async <T>(call: PortCall, signal: AbortSignal, perform: () => T): Promise<T> => new Promise((resolve, reject) => {
@@ -98,7 +112,7 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
       const { applied, item } = table.update(rewrite === undefined ? request : rewrite(request, what, before));
       trace?.note('table', `${instance.name}'s ${describe(what, trace)} ${applied ? 'applied' : 'refused'}: ${itemText(item, trace)}`);
       observer.written({ instance, write: what, before, after: item, applied });
-      return { applied, item: runtime.parseItem(TOKEN_ID, item) };
+      return { applied, item: parse(item) };
     });
     learnt(reply.item, asked, signal);
     return reply;
@@ -114,7 +128,6 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
   let lastCounted = 0;
   const drift = () => instance.host.now() - instance.host.monotonic();
   const requestStarts = (): Asked => ({ order: ++requests, drift: drift(), at: instance.host.now() });
-  let lastRead: { readonly found: Attributes | undefined; readonly parsed: TokenItem | undefined } | undefined;
   const learnt = (item: TokenItem | undefined, asked: Asked, signal: AbortSignal) => {
     if (signal.aborted || asked.order < lastCounted || Math.abs(drift() - asked.drift) > CLOCK_JUMP_MS) return;
     if (instance.host.now() - asked.at > LONGEST_REQUEST_MS) return;
@@ -124,13 +137,12 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
 
   const readRequest = runtime.readRequest(TABLE, TOKEN_ID);
   return {
-    read: async (tokenId, signal) => {
+    read: async (_tokenId, signal) => {
       const asked = requestStarts();
       const item = await send('read', signal, () => {
         const found = table.get(readRequest);
         trace?.note('table', `${instance.name} reads: ${itemText(found, trace)}`);
-        if (found === undefined || found !== lastRead?.found) lastRead = { found, parsed: runtime.parseItem(tokenId, found) };
-        return lastRead.parsed;
+        return parse(found);
       });
       learnt(item, asked, signal);
       return item;
@@ -140,6 +152,7 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
       return write({ kind: 'claim', claim }, runtime.claimRequest(TABLE, tokenId, claim), signal);
     },
     commit: async (tokenId, commit, signal) => write({ kind: 'commit', commit }, runtime.commitRequest(TABLE, tokenId, commit), signal),
+    renew: async (tokenId, renewal, signal) => write({ kind: 'renew', renewal }, runtime.renewRequest(TABLE, tokenId, renewal), signal),
     release: async (tokenId, release, signal) => write({ kind: 'release', release }, runtime.releaseRequest(TABLE, tokenId, release), signal),
   };
 }
@@ -180,6 +193,7 @@ function describe(write: Write, trace: Trace): string {
   switch (write.kind) {
     case 'claim': return `claim ${trace.short(write.claim.lease.id)}${write.claim.ended ? ` over ${trace.short(write.claim.ended.id)}` : ''}`;
     case 'commit': return `${'lease' in write.commit.onlyIf ? '' : 'late '}commit of ${trace.short(write.commit.token.accessToken)}`;
+    case 'renew': return `renewal of ${trace.short(write.renewal.lease)} until ${trace.moment(write.renewal.until)}`;
     case 'release': return `release of ${trace.short(write.release.lease)}${write.release.failure ? ` with ${write.release.failure.failure.code}` : ''}`;
   }
 }

@@ -130,6 +130,16 @@ export const VARIANTS: readonly Variant[] = [
     rewrite: (request, write) => write.kind === 'release' ? conditioned(request, '#lease.#id = :thatLease', { ':thatLease': write.release.lease }) : request,
   },
   {
+    name: 'a forced refresh though a token was issued since',
+    breaks: ['I6'],
+    patch: { file: 'decide.ts', find: /if \(item\?\.token && isIssuedSince\(item\.token, since\)\)/, replace: 'if (item?.token && isIssuedSince(item.token, Infinity))' },
+  },
+  {
+    name: 'a forced refresh that fails holds up those that are needed',
+    breaks: ['I6'],
+    patch: { file: 'lease-holder.ts', find: /Math\.round\(clock\.now\(\)\), means\.forced\)/, replace: 'Math.round(clock.now()))' },
+  },
+  {
     name: 'a time to live beside a refresh token',
     breaks: ['credentials'],
     rewrite: (request, write, item) => {

@@ -3,13 +3,13 @@ import type { Case } from './case';
 import type { Attributes } from './expression';
 import { type Clocks, Instance } from './instance';
 import { type Carrier, timedCarrier } from './network';
-import { Observer } from './observer';
+import { Observer, type TokenCall } from './observer';
 import { Provider } from './provider';
 import { Random } from './random';
 import type { Runtime } from './runtime';
 import type { Schedule } from './schedule';
 import { drive, Scheduler } from './scheduler';
-import { Capacity, createSimulatedStore, type Rewrite } from './simulated-store';
+import { Capacity, createSimulatedStore, parserOf, type Rewrite } from './simulated-store';
 import { SimulatedTable } from './simulated-table';
 import { TOKEN_ID } from './token-id';
 import { Trace } from './trace';
@@ -47,6 +47,15 @@ export interface Member {
   readonly mayRefresh: boolean;
   /** Its function's timeouts, the longest last. */
   readonly timeouts: readonly number[];
+  /** Called once by a person, and by nobody else. */
+  readonly isForOneCall?: boolean;
+}
+
+/** How a process differs from others. */
+interface MemberOptions extends Pick<Member, 'mayRefresh' | 'timeouts' | 'isForOneCall'> {
+  readonly authLimitMs?: number;
+  /** How long its provider takes. */
+  readonly authLatencyMs?: number;
 }
 
 /** What one call came to. */
@@ -67,6 +76,8 @@ export class World {
   readonly members: Member[] = [];
   readonly capacity: Capacity;
   readonly carrier: Carrier;
+  private readonly parse: ReturnType<typeof parserOf>;
+  private readonly Token: ReturnType<typeof tokenClassOf>;
   isDisturbed = true;
 
   constructor(readonly options: WorldOptions) {
@@ -78,6 +89,8 @@ export class World {
     this.trace = traces ? new Trace(START, () => scheduler.now) : undefined;
     this.capacity = new Capacity(settings.network, scheduler);
     this.carrier = carrier(scheduler);
+    this.parse = parserOf(options.subject.runtime);
+    this.Token = tokenClassOf(options.subject.runtime);
   }
 
   item(): Attributes | undefined {
@@ -102,24 +115,24 @@ export class World {
   }
 
   /** Starts a process. */
-  join(clocks: Clocks, more: { readonly mayRefresh: boolean; readonly timeouts: readonly number[] }): Member {
+  join(clocks: Clocks, { authLimitMs, authLatencyMs, ...more }: MemberOptions): Member {
     const { scheduler, table, observer, capacity, carrier, provider, trace } = this;
     const { settings, schedule, subject } = this.options;
     const { runtime, rewrite, wrapStore = store => store, wrapHost = host => host } = subject;
     const id = this.members.length + 1;
     const instance = new Instance(id, { scheduler, trace, schedule, isDisturbed: () => this.isDisturbed }, clocks, new Random(settings.seed, 5, id));
-    const server = { runtime, scheduler, table, capacity, carrier, observer, rewrite, trace, latencyMs: settings.network.latencyMs };
+    const server = { runtime, parse: this.parse, scheduler, table, capacity, carrier, observer, rewrite, trace, latencyMs: settings.network.latencyMs };
     const createStore = (_table: string, _host: Host, clock: TableClock) => wrapStore(createSimulatedStore(server, instance, clock));
     const process = new runtime.TokenProcess(wrapHost(instance.host, instance), createStore);
     const refresh = createRefresh({
       ...server,
       provider,
-      settings: settings.provider,
+      settings: authLatencyMs === undefined ? settings.provider : { ...settings.provider, latencyMs: authLatencyMs },
       heedsSignal: settings.heedsSignal,
       now: () => scheduler.now,
       isDisturbed: () => this.isDisturbed,
     }, instance);
-    const member = { instance, token: this.client(instance, process, more.mayRefresh ? refresh : undefined), ...more };
+    const member = { instance, token: this.client(instance, process, more.mayRefresh ? refresh : undefined, authLimitMs), ...more };
     this.members.push(member);
     return member;
   }
@@ -128,10 +141,8 @@ export class World {
   call(member: Member, kind: 'get' | 'use', options: CallOptions, limitMs: number): Promise<CallResult> {
     const { instance, token } = member;
     const { observer, trace, scheduler } = this;
-    const { SharedTokenError } = this.options.subject.runtime;
-    const observed = observer.callStarts(instance, kind, limitMs);
-    trace?.note(instance.name, `${kind}, ${Math.round(limitMs)} ms`);
-    const work = kind === 'get' ? token.get(options) : token.use(async used => new Promise<{ status: number }>(resolve => {
+    if (kind === 'get') return this.observe(instance, kind, limitMs, async () => token.get(options));
+    return this.observe(instance, kind, limitMs, async observed => token.use(async used => new Promise<{ status: number }>(resolve => {
       observer.callIsServed(observed);
       scheduler.after(20, () => instance.deliver(() => {
         const status = this.provider.isAccepted(used) ? 200 : 401;
@@ -141,11 +152,26 @@ export class World {
         if (status === 401) instance.refused.add(used);
         resolve({ status });
       }));
-    }), options);
-    return work.then(result => {
-      trace?.note(instance.name, `${kind} ends with ${typeof result === 'string' ? trace.short(result) : String(result.status)}`);
+    }), options));
+  }
+
+  /** A forced refresh for an event at a moment of true time. */
+  force({ instance, token }: Member, since: number, options: CallOptions, limitMs: number): Promise<CallResult> {
+    instance.forcedSince = since;
+    const result = this.observe(instance, 'refresh', limitMs, async () => token.refresh({ ...options, since }));
+    void result.then(() => { instance.forcedSince = undefined; });
+    return result;
+  }
+
+  private observe(instance: Instance, kind: TokenCall['kind'], limitMs: number, start: (call: TokenCall) => Promise<string | boolean | { status: number }>): Promise<CallResult> {
+    const { observer, trace } = this;
+    const { SharedTokenError } = this.options.subject.runtime;
+    const observed = observer.callStarts(instance, kind, limitMs);
+    trace?.note(instance.name, `${kind}, ${Math.round(limitMs)} ms`);
+    return start(observed).then(result => {
+      trace?.note(instance.name, `${kind} ends with ${typeof result === 'string' ? trace.short(result) : typeof result === 'boolean' ? String(result) : String(result.status)}`);
       observer.callEnds(observed, { isTyped: true });
-      return { succeeded: typeof result === 'string' || result.status === 200 };
+      return { succeeded: typeof result !== 'object' || result.status === 200 };
     }, (error: unknown) => {
       trace?.note(instance.name, `${kind} ends with ${error instanceof SharedTokenError ? error.code : String(error)}`);
       observer.callEnds(observed, { error, isTyped: error instanceof SharedTokenError });
@@ -153,16 +179,11 @@ export class World {
     });
   }
 
-  private client(instance: Instance, process: InstanceType<Runtime['TokenProcess']>, refresh: Refresh | undefined): TokenClient {
-    const { TokenClient: Client } = this.options.subject.runtime;
-    class SimulatedToken extends Client {
-      constructor(options: SharedTokenOptions) {
-        super(process, TOKEN_ID, options);
-      }
-    }
-    return new SimulatedToken({
+  private client(instance: Instance, process: InstanceType<Runtime['TokenProcess']>, refresh: Refresh | undefined, authLimitMs: number | undefined): TokenClient {
+    return new this.Token(process, {
       table: 'tokens',
       refresh,
+      authLimitMs,
       onEvent: event => {
         if (!instance.isAlive) return;
         this.trace?.note(instance.name, `. ${event.type} ${event.code ?? ''}`);
@@ -174,4 +195,19 @@ export class World {
   private idleMs(): number {
     return this.options.settings.durationMs + this.options.settings.idleDays * 86_400_000;
   }
+}
+
+type TokenClass = new (process: InstanceType<Runtime['TokenProcess']>, options: SharedTokenOptions) => TokenClient;
+const tokenClasses = new WeakMap<Runtime, TokenClass>();
+
+/** The runtime's face, with a constructor that the simulator may call. */
+function tokenClassOf(runtime: Runtime): TokenClass {
+  const { TokenClient: Client } = runtime;
+  const known = tokenClasses.get(runtime) ?? class SimulatedToken extends Client {
+    constructor(process: InstanceType<Runtime['TokenProcess']>, options: SharedTokenOptions) {
+      super(process, TOKEN_ID, options);
+    }
+  };
+  tokenClasses.set(runtime, known);
+  return known;
 }

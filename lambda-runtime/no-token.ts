@@ -1,0 +1,42 @@
+import { SharedTokenError, type SharedTokenErrorCode } from './errors';
+import type { RefreshFailure } from './refresh-failure';
+import { tokenError } from './token-error';
+import type { TokenMeans } from './token-keeper';
+
+/*
+ * Why a call ends without a token, in words that say what to do.
+ */
+
+/** The error of a refresh of one's own that failed says more than the cool-down that it caused. */
+export function refreshFailed({ tokenId, memory }: TokenMeans, { error }: RefreshFailure, retryAt = memory.item?.failure?.retryAt): SharedTokenError {
+  return new SharedTokenError(error.code, error.message, { tokenId, retryAt, cause: error.cause });
+}
+
+/** What a decision ended with. */
+export function refused(means: TokenMeans, code: SharedTokenErrorCode, retryAt?: number): SharedTokenError {
+  const { tokenId, memory } = means;
+  if (code === 'DEADLINE_EXCEEDED') return deadlineExceeded(means);
+  return tokenError(tokenId, code, code === 'COOLING_DOWN'
+    ? `the last refresh failed (${memory.item?.failure?.code}); no instance tries again before ${isoTime(retryAt)}.`
+    : 'no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.', { retryAt });
+}
+
+export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure?: RefreshFailure): SharedTokenError {
+  const trouble = table.trouble();
+  if (trouble) return trouble;
+  const { lease, failure: last } = memory.item ?? {};
+  const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
+    : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
+  return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no usable token before the deadline: ${why}. ` +
+    'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
+}
+
+export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {
+  return tokenError(tokenId, 'ABORTED', 'the caller\'s signal was aborted.', { cause: reason });
+}
+
+/** An item may name a moment that no `Date` knows; that is no reason for another error. */
+function isoTime(at = NaN): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
+}
