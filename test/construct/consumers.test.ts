@@ -1,5 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Stack } from 'aws-cdk-lib';
+import { Stack, Stage } from 'aws-cdk-lib';
 import * as cloudfront from 'aws-cdk-lib/aws-cloudfront';
 import * as ecr from 'aws-cdk-lib/aws-ecr';
 import * as iam from 'aws-cdk-lib/aws-iam';
@@ -50,6 +51,10 @@ describe('a function on a Node.js runtime gets layer, environment and permission
     });
     tokens.attachTo(fn);
     expectAttached(stack, fn);
+    const { directory = '' } = Stage.of(stack)?.synth() ?? {};
+    const bundles = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(file => /^asset\.\w+.index\.js$/.test(file))
+      .map(file => readFileSync(join(directory, file), 'utf8'));
+    expect(bundles).toEqual([expect.stringContaining('require("cdk-shared-token-table/runtime")')]); // once, in the layer
   });
 });
 
