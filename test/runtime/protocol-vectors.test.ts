@@ -218,7 +218,7 @@ describe('requests', () => {
   type Send = (store: TokenStore, given: RequestVector['given']) => Promise<WriteReply | TokenItem | undefined>;
   const { signal } = new AbortController();
   const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, answer, now: at = NaN }: RequestVector['given']) =>
-    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections }, answer as Answer, at);
+    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, forced: false }, answer as Answer, at);
   const operations: Readonly<Record<string, Send>> = {
     'read': store => store.read(TOKEN_ID, signal),
     'claim': (store, { lease, seen }) => store.claim(TOKEN_ID, claimOf(lease as Lease, itemOf(seen)), signal),
