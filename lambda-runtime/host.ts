@@ -42,15 +42,18 @@ export const systemHost: Host = {
  */
 export interface TableClock extends Clock {
   /**
-   * The header counts whole seconds, and was written at some moment between request and reply: that leaves an interval of offsets that are possible. The
-   * middle of what all replies leave is taken, so that two instances never differ by more than the grace of a lease; when nothing is left, the own clock
-   * was set, and the newest reply counts alone.
+   * The header counts whole seconds, and was written at some moment between request and reply: that leaves an interval of offsets that are possible. An own
+   * clock that may be right is taken as it is, or nearly so, since most are right to the millisecond and waiters plan by that; else the middle of what all
+   * replies leave. Two instances never differ by more than the grace of a lease. When nothing is left, the own clock was set, and the newest reply counts
+   * alone.
    */
   learn(date: number, sentAt: number, receivedAt: number): void;
 }
 
 /** What a reply leaves, if it came within 2 s: more says too little. */
 const WIDEST_INTERVAL_MS = 3_000;
+/** With the own clock the table's time may be off by this much and no more: two instances then differ by less than the grace of a lease. */
+const LARGEST_ERROR_MS = 900;
 
 export function tableClock(host: Host): TableClock {
   let lowest = -Infinity;
@@ -66,7 +69,9 @@ export function tableClock(host: Host): TableClock {
       const isSet = low > highest || high < lowest;
       lowest = isSet ? low : Math.max(lowest, low);
       highest = isSet ? high : Math.min(highest, high);
-      offset = Math.round((lowest + highest) / 2);
+      const middle = (lowest + highest) / 2;
+      const slack = lowest <= 0 && highest >= 0 ? Math.max(LARGEST_ERROR_MS, middle - lowest) : middle - lowest;
+      offset = Math.round(Math.min(Math.max(0, highest - slack), lowest + slack));
     },
   };
 }

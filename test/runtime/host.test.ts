@@ -49,12 +49,39 @@ describe('the table\'s clock', () => {
 
   test('replies together leave less: the middle of what they have in common', () => {
     const host = new ManualHost();
+    host.wallOffset = -HOUR;
     const clock = tableClock(host);
-    clock.learn(NOW, NOW, NOW); // 0 to 1,000
-    clock.learn(NOW, NOW + 700, NOW + 700); // -700 to 300
-    expect(offsetOf(clock, host)).toBe(150);
+    clock.learn(NOW, host.now(), host.now()); // an hour, and 0 to 1,000
+    clock.learn(NOW, host.now() + 700, host.now() + 700); // an hour, and -700 to 300
+    expect(offsetOf(clock, host)).toBe(HOUR + 150);
     clock.learn(NOW - 5 * SECOND, NOW - 60 * SECOND, NOW + 60 * SECOND); // a slow one says nothing
-    expect(offsetOf(clock, host)).toBe(150);
+    expect(offsetOf(clock, host)).toBe(HOUR + 150);
+  });
+
+  test('an own clock that may be right is taken as it is, where it cannot be wrong by more than 0.9 s', () => {
+    for (const [before, offset] of [[100, 0], [500, 0], [900, 0], [0, 100], [30, 70], [970, -70], [1_000, -100]] as const) {
+      const host = new ManualHost();
+      const clock = tableClock(host);
+      clock.learn(NOW, NOW + before, NOW + before); // -before to 1,000 - before
+      expect(offsetOf(clock, host)).toBeCloseTo(offset, 6);
+    }
+  });
+
+  test('two instances whose clocks may both be right never differ by the grace of a lease', () => {
+    const random = randomNumbers(13);
+    for (let round = 0; round < 2_000; round++) {
+      const errors = [1, -1].map(direction => {
+        const host = new ManualHost();
+        host.wallOffset = direction * Math.floor(random() * 1_000);
+        const clock = tableClock(host);
+        const sentAt = host.now();
+        host.wallOffset += Math.floor(random() * 500);
+        const atTheTable = NOW + Math.floor(random() * (host.now() - sentAt));
+        clock.learn(Math.floor(atTheTable / SECOND) * SECOND, sentAt, host.now());
+        return clock.now() - (NOW + host.now() - sentAt);
+      });
+      expect(Math.max(...errors) - Math.min(...errors)).toBeLessThanOrEqual(2 * 900 + 1);
+    }
   });
 
   test('where they have nothing in common the own clock was set: the newest reply counts alone', () => {

@@ -187,10 +187,16 @@ describe('time enough to claim', () => {
 });
 
 describe('the smoothed duration of a refresh', () => {
-  test('begins with the first one, rises by 30 % of the difference and falls by 70 %: looking too late costs everybody, too early one read', () => {
+  test('begins with the first one; then a slower one counts 10 %, a faster one 20 %: looks are planned by what is usual', () => {
     expect(smoothRefreshMs(undefined, 412.6)).toBe(413);
-    expect(smoothRefreshMs(1_000, 2_000)).toBe(1_300);
+    expect(smoothRefreshMs(1_000, 2_000)).toBe(1_100);
+    expect(smoothRefreshMs(2_000, 1_500)).toBe(1_900);
+    expect(smoothRefreshMs(2_000, 1_001)).toBe(1_800);
+  });
+
+  test('falls quickly where it was twice as long as it takes: all waiters would look too late', () => {
     expect(smoothRefreshMs(2_000, 1_000)).toBe(1_300);
+    expect(smoothRefreshMs(1_070, 300)).toBe(531);
   });
 
   test('forgets a slow day, and stays between what was measured', () => {
@@ -207,32 +213,31 @@ describe('the smoothed duration of a refresh', () => {
 
 describe('a waiter\'s looks', () => {
   const running = (more: Partial<RunningRefresh> = {}): RunningRefresh =>
-    ({ lease: lease(NOW, NOW + 12 * SECOND), refreshMs: 1_000, watchedMs: 0, looks: 0, ...more });
+    ({ lease: lease(NOW, NOW + 12 * SECOND), refreshMs: 1_000, watchedMs: 0, ...more });
 
-  test('the first one is when the running refresh should be done, spread by jitter over 15 % of it', () => {
-    expect(nextLookIn(running(), NOW, 0)).toBe(1_005);
-    expect(nextLookIn(running(), NOW + 400, 0)).toBe(605);
-    expect(nextLookIn(running(), NOW + 400, 0.5)).toBe(680);
+  test('the first one is when the running refresh should be done and stored, spread by jitter over 15 % of it', () => {
+    expect(nextLookIn(running(), NOW, 0)).toBe(1_008);
+    expect(nextLookIn(running(), NOW + 400, 0)).toBe(608);
+    expect(nextLookIn(running(), NOW + 400, 0.5)).toBe(683);
   });
 
   test('with nothing measured yet a refresh is taken to last 300 ms', () => {
-    expect(nextLookIn(running({ refreshMs: undefined }), NOW, 0)).toBe(305);
+    expect(nextLookIn(running({ refreshMs: undefined }), NOW, 0)).toBe(308);
   });
 
   test('clamped to the duration of the lease', () => {
-    expect(nextLookIn(running({ lease: lease(NOW, NOW + 2 * SECOND), refreshMs: HOUR }), NOW, 0)).toBe(2_005);
+    expect(nextLookIn(running({ lease: lease(NOW, NOW + 2 * SECOND), refreshMs: HOUR }), NOW, 0)).toBe(2_008);
   });
 
   test('a lease that seems to begin in the future delays no look beyond one refresh', () => {
-    expect(nextLookIn(running({ lease: lease(NOW + HOUR, NOW + HOUR + 12 * SECOND) }), NOW, 0)).toBe(1_005);
+    expect(nextLookIn(running({ lease: lease(NOW + HOUR, NOW + HOUR + 12 * SECOND) }), NOW, 0)).toBe(1_008);
   });
 
-  test('then growing, jittered steps of 10 % of a refresh, up to a second', () => {
-    const late = NOW + 1_001;
-    const steps = [0, 1, 2, 3, 20].map(looks => nextLookIn(running({ looks }), late, 0.5));
-    [100, 160, 256, 409.6, 1_000].forEach((ms, i) => expect(steps[i]).toBeCloseTo(ms, 6));
-    expect(nextLookIn(running(), late, 0)).toBeCloseTo(50, 6);
-    expect(nextLookIn(running(), late, 0.999)).toBeCloseTo(149.9, 6);
+  test('then jittered steps that grow with the time it is overdue: at first quickly, to a third of a refresh, then by half of that time, up to a second', () => {
+    const steps = [0, 10, 50, 100, 200, 500, 800, 1_600, 5_000].map(overdue => nextLookIn(running(), NOW + 1_000 + overdue, 0.5));
+    [40, 40, 150, 300, 350, 350, 400, 800, 1_000].forEach((ms, i) => expect(steps[i]).toBeCloseTo(ms, 6));
+    expect(nextLookIn(running(), NOW + 1_200, 0)).toBeCloseTo(175, 6);
+    expect(nextLookIn(running(), NOW + 1_200, 0.999)).toBeCloseTo(524.65, 6);
   });
 
   test('steps of a very fast refresh are not below 10 ms before jitter', () => {
@@ -241,7 +246,7 @@ describe('a waiter\'s looks', () => {
 
   test('never much past the end of the lease, where somebody has to take over', () => {
     const end = NOW + 14 * SECOND;
-    expect(nextLookIn(running({ refreshMs: 11 * SECOND, looks: 30 }), end - 20, 0)).toBe(30);
+    expect(nextLookIn(running({ refreshMs: 11 * SECOND }), end - 20, 0)).toBe(30);
     expect(nextLookIn(running({ refreshMs: 11 * SECOND, watchedMs: 12 * SECOND - 20 }), NOW + SECOND, 0)).toBe(30);
     expect(nextLookIn(running({ watchedMs: 12 * SECOND - 20 }), NOW, 0.5)).toBe(155);
   });
@@ -251,12 +256,10 @@ describe('a waiter\'s looks', () => {
     for (const since of numbers) {
       for (const until of numbers) {
         for (const refreshMs of [undefined, -1e15, 0, 1e15]) {
-          for (const looks of [0, 5, 1e6]) {
-            for (const jitter of JITTERS) {
-              const ms = nextLookIn({ lease: lease(since, until), refreshMs, watchedMs: 0, looks }, NOW, jitter);
-              expect(ms).toBeGreaterThanOrEqual(1);
-              expect(ms).toBeLessThanOrEqual(15 * MINUTE + 260);
-            }
+          for (const jitter of JITTERS) {
+            const ms = nextLookIn({ lease: lease(since, until), refreshMs, watchedMs: 0 }, NOW, jitter);
+            expect(ms).toBeGreaterThanOrEqual(1);
+            expect(ms).toBeLessThanOrEqual(15 * MINUTE + 260);
           }
         }
       }
@@ -271,9 +274,9 @@ describe('a waiter\'s looks', () => {
 });
 
 describe('the back-off', () => {
-  test('doubles from 25 ms, is jittered downwards by half, and at most 500 ms', () => {
-    expect([0, 1, 2, 3, 4, 5, 6].map(attempt => backOff(attempt, 1))).toEqual([25, 50, 100, 200, 400, 500, 500]);
-    expect([0, 1, 2].map(attempt => backOff(attempt, 0))).toEqual([12.5, 25, 50]);
+  test('doubles from 50 ms, is jittered downwards by half, and at most 500 ms', () => {
+    expect([0, 1, 2, 3, 4, 5, 6].map(attempt => backOff(attempt, 1))).toEqual([50, 100, 200, 400, 500, 500, 500]);
+    expect([0, 1, 2].map(attempt => backOff(attempt, 0))).toEqual([25, 50, 100]);
     for (let attempt = 0; attempt < 2_000; attempt += 7) {
       for (const jitter of JITTERS) expect(backOff(attempt, jitter)).toBeLessThanOrEqual(500);
     }
