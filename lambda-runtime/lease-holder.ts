@@ -6,7 +6,7 @@ import { type FailedHow, failureOf, type RefreshFailure, toFailure } from './ref
 import { validateRefreshResult } from './refresh-result';
 import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, LONGEST_LEASE_MS, SAVE_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
-import type { Failure, Lease, TokenItem } from './token-item';
+import { type Failure, isSameBase, type Lease, type TokenItem } from './token-item';
 import type { TokenMeans } from './token-keeper';
 import { type Commit, TableTrouble } from './token-store';
 import { isTokenOf, type Requester } from './token-table';
@@ -57,14 +57,19 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const leaseId = lease.id;
   const earlyRejections = memory.earlyRejections();
   let claimed: TokenItem | undefined;
+  /** What is being stored, or may have been; a later answer waits for that, to know what it replaces. */
+  let stored: Commit | undefined;
+  let storing: Promise<unknown> = Promise.resolve();
   let carried: string | undefined;
+  /** Was another token stored between the claim and its lost reply? Then nobody needs this refresh. */
+  let isOutdated = false;
   /** What the claim recorded, if it was a takeover. */
   let tookOver: Failure | undefined;
 
   const run = async (): Promise<RefreshOutcome> => {
     const lost = await claim();
     if (lost) return lost;
-    if (leaseLeft() >= Math.min(limitMs, leaseMs) / 2 && !stop.aborted) return sendAndStore();
+    if (leaseLeft() >= Math.min(limitMs, leaseMs) / 2 && !isOutdated && !stop.aborted) return sendAndStore();
     // A freeze in between must not send a request that outlives its lease; a slow claim only shortens it. The provider was not asked, so nobody has to
     // wait for it; that a former holder died is still counted.
     await release('NOT_SENT', tookOver && { ...tookOver, retryAt: 0 });
@@ -78,8 +83,9 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
       const { applied, item } = await table.claim(request, { tell, timeLeft: means.claimTimeLeft, stop, throttled: 'throw' });
       if (!applied && item?.lease?.id !== leaseId) return 'settled';
       carried = memory.unsaved?.refreshToken;
-      tookOver = request.failure;
       claimed = item;
+      isOutdated = !isSameBase(request.base, item?.base);
+      if (!isOutdated) tookOver = request.failure;
     } catch (error) {
       if (error instanceof TableTrouble) return 'throttled';
       throw error;
@@ -95,7 +101,11 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     try {
       const answer = await send();
       isOver.abort();
-      if (answer !== LIMIT_REACHED) return await store(answer);
+      if (answer !== LIMIT_REACHED) {
+        const outcome = store(answer);
+        storing = outcome;
+        return await outcome;
+      }
       throw tokenError(tokenId, 'REFRESH_TIMED_OUT', `refresh did not answer within ${limitMs} ms. ` +
         'Pass `signal` on to fetch, and see whether the auth endpoint can be reached.');
     } catch (error) {
@@ -166,6 +176,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const store = async (answer: Answer): Promise<RefreshOutcome> => {
     tell('refreshed', { leaseId });
     const late = lateCommitOf(answer);
+    stored = late;
     memory.applyUnsaved(late);
     const soon = deadlineIn(host, LEFT_ALONE_LIMIT_MS);
     const by = { tell, timeLeft: () => stop.aborted ? Math.min(means.timeLeft(), soon()) : means.timeLeft() };
@@ -184,16 +195,26 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const commit = async (what: Commit, by: Requester): Promise<boolean> => {
     const { applied, item } = await table.commit(what, by);
     const isStored = applied || isTokenOf(item, what);
-    if (isStored) claimed = item;
+    if (isStored || (stored && isTokenOf(item, stored))) claimed = item;
     return isStored;
   };
 
+  const isPassed = ({ issuedAt }: Answer) => (memory.item?.token?.issuedAt ?? 0) > issuedAt;
+
   /** The answer of a request that was given up. No timer waits for it; if it comes, it is a credential that must not be lost. */
   const storeLate = (answer: Answer): void => {
-    const late = lateCommitOf(answer);
-    if ((memory.item?.token?.issuedAt ?? 0) >= late.token.issuedAt) return;
-    memory.applyUnsaved(late);
-    commit(late, { tell, timeLeft: deadlineIn(host, SAVE_LIMIT_MS) }).catch(() => undefined); // tried again with the next call
+    if (isPassed(answer)) return;
+    memory.applyUnsaved(lateCommitOf(answer));
+    void storing.then(async () => {
+      let replaced: TokenItem | undefined;
+      do {
+        if (isPassed(answer)) return;
+        replaced = claimed;
+        const late = lateCommitOf(answer);
+        memory.applyUnsaved(late);
+        if (await commit(late, { tell, timeLeft: deadlineIn(host, SAVE_LIMIT_MS) })) return;
+      } while (claimed !== replaced); // an earlier answer of ours was stored, and its reply lost
+    }).catch(() => undefined); // tried again with the next call
   };
 
   /** Losing the race for the lease is fine: then it is somebody else's to give back. If the table does not answer, the lease ends by itself. */

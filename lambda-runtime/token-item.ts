@@ -39,6 +39,11 @@ export interface Meta {
 /** What a decision was based on: claim and late commit ask that it still be so. `undefined`: no token was ever stored. */
 export type Base = Pick<StoredToken, 'generation' | 'issuedAt'> | undefined;
 
+/** Is it the same token still? */
+export function isSameBase(one: Base, other: Base): boolean {
+  return one?.generation === other?.generation && one?.issuedAt === other?.issuedAt;
+}
+
 /** A token's item. */
 export interface TokenItem {
   /** Stays when an operator removes the token alone. */

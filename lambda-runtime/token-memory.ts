@@ -1,7 +1,7 @@
 import { isRejected, isTooYoungToReject, isUsable, type Rejection, type Situation } from './decide';
 import type { Host } from './host';
 import { aheadPause, rejectedEarly } from './timing';
-import type { StoredToken, TokenItem } from './token-item';
+import { isSameBase, type StoredToken, type TokenItem } from './token-item';
 import type { Commit } from './token-store';
 
 /** What this process knows about one token. */
@@ -125,5 +125,5 @@ export function tokenMemory(host: Host): TokenMemory {
 
 /** Does the item hold the token that a commit was to replace? */
 function isBase({ base }: TokenItem, onlyIf: Commit['onlyIf']): boolean {
-  return 'base' in onlyIf && base?.generation === onlyIf.base?.generation && base?.issuedAt === onlyIf.base?.issuedAt;
+  return 'base' in onlyIf && isSameBase(base, onlyIf.base);
 }
