@@ -26,10 +26,14 @@ import { tablePerFile } from '../support/per-test';
 type Attributes = Readonly<Record<string, unknown>>;
 interface Named { readonly name: string }
 
+/** What a vector says of a situation as the runtime does. */
+type OwnSituation = Omit<Situation, 'item' | 'rejection' | 'doubted' | 'forcedSince' | 'now' | 'jitter'>;
 interface DecisionVector extends Named {
-  readonly situation: Partial<Omit<Situation, 'item' | 'rejection'>> & {
+  readonly situation: Partial<OwnSituation> & {
     readonly item?: Attributes | null;
     readonly rejection?: Omit<Rejection, 'at'> | null;
+    readonly doubted?: string | null;
+    readonly forcedSince?: number | null;
   };
   readonly expected: { readonly action: Decision['action']; readonly ms?: readonly [least: number, most: number] };
 }
@@ -38,7 +42,7 @@ interface RejectionVector extends Named {
   readonly expected: { readonly believed: boolean; readonly earlyRejections?: number };
 }
 interface FailureVector extends Named {
-  readonly given: { readonly code: string; readonly retryAfter?: string | number; readonly previous?: Failure };
+  readonly given: { readonly code: string; readonly retryAfter?: string | number; readonly previous?: Failure; readonly forced?: boolean };
   readonly expected: Omit<Failure, 'code'> & { readonly code?: string };
 }
 interface TimingVector extends Named {
@@ -58,9 +62,11 @@ interface RequestVector extends Named {
     readonly claimed?: Attributes;
     readonly carried?: string;
     readonly earlyRejections?: number;
+    readonly forced?: boolean;
     readonly answer?: Answer;
     readonly now?: number;
     readonly failure?: Failure;
+    readonly until?: number;
   };
   readonly expected: Readonly<Record<string, unknown>>;
   readonly appliedOn?: readonly Attributes[];
@@ -88,7 +94,7 @@ interface Vectors extends Sections {
   readonly fields: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly defaults: {
     readonly now: number;
-    readonly situation: Omit<Situation, 'item' | 'rejection' | 'doubted' | 'now' | 'jitter'>;
+    readonly situation: OwnSituation;
     readonly read: Attributes;
     readonly update: Attributes;
   };
@@ -133,7 +139,7 @@ describe('the file', () => {
   });
 
   test('items in plain JSON have the attributes of the protocol', () => {
-    const known = [...Object.values<string>(ATTRIBUTE), 'id', 'since', 'until', 'holder', 'code', 'count', 'at', 'retryAt', 'earlyRejections', 'later'];
+    const known = [...Object.values<string>(ATTRIBUTE), 'id', 'since', 'until', 'holder', 'code', 'count', 'at', 'retryAt', 'forced', 'earlyRejections', 'later'];
     const plainItems = [
       ...decisions.map(({ situation }) => situation.item), ...rejections.map(({ given }) => given.item),
       ...requests.flatMap(({ given, appliedOn = [], refusedOn = [] }) => [given.seen, given.claimed, ...appliedOn, ...refusedOn]),
@@ -144,14 +150,15 @@ describe('the file', () => {
 
 describe('decisions', () => {
   test.each(each(decisions))('%s', (_, { situation, expected: { ms, ...expected } }) => {
-    const { item, rejection, doubted } = { ...defaults.situation, ...situation } as DecisionVector['situation'];
+    const { item, rejection, doubted, forcedSince, ...own } = situation;
     for (const jitter of [0, 0.001, 0.5, 0.999]) {
       const decision = decide({
         ...defaults.situation,
-        ...situation,
+        ...own,
         item: itemOf(item),
         rejection: rejection ? { ...rejection, at: now } : undefined,
         doubted: doubted ?? undefined,
+        forcedSince: forcedSince ?? undefined,
         now,
         jitter,
       });
@@ -179,8 +186,8 @@ describe('rejections', () => {
 });
 
 describe('failures', () => {
-  test.each(each(failures))('%s', (_, { given: { code, previous, ...options }, expected }) => {
-    const recorded = toFailure(failureOf(TOKEN_ID, new RefreshError(code, options), now), previous, now);
+  test.each(each(failures))('%s', (_, { given: { code, previous, forced, ...options }, expected }) => {
+    const recorded = toFailure(failureOf(TOKEN_ID, new RefreshError(code, options), now), previous, now, forced);
     expect(recorded).toEqual(expected.code === undefined ? { ...expected, code: expect.any(String) } : expected);
     if (expected.code === undefined) expect(recorded.code).not.toBe(code);
   });
@@ -217,11 +224,12 @@ describe('clocks', () => {
 describe('requests', () => {
   type Send = (store: TokenStore, given: RequestVector['given']) => Promise<WriteReply | TokenItem | undefined>;
   const { signal } = new AbortController();
-  const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, answer, now: at = NaN }: RequestVector['given']) =>
-    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, forced: false }, answer as Answer, at);
+  const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, forced = false, answer, now: at = NaN }: RequestVector['given']) =>
+    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, forced }, answer as Answer, at);
   const operations: Readonly<Record<string, Send>> = {
     'read': store => store.read(TOKEN_ID, signal),
     'claim': (store, { lease, seen }) => store.claim(TOKEN_ID, claimOf(lease as Lease, itemOf(seen)), signal),
+    'renew': (store, { lease, until = NaN }) => store.renew(TOKEN_ID, { lease: lease?.id ?? '', until }, signal),
     'commit': (store, given) => store.commit(TOKEN_ID, { ...lateCommitOf(given), onlyIf: { lease: given.lease?.id ?? '' } }, signal),
     'commit late': (store, given) => store.commit(TOKEN_ID, lateCommitOf(given), signal),
     'release': (store, { lease, claimed, failure }) =>
