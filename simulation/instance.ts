@@ -5,12 +5,6 @@ import type { Trace } from './trace';
 import type { Host } from '../lambda-runtime/host';
 import type { TokenItem } from '../lambda-runtime/token-item';
 
-/**
- * A jump of the wall clock between request and reply makes the learned offset wrong by the jump, until the next reply. Known, and not mended so far:
- * set this to true when it is.
- */
-const JUMPS_UNDER_WAY = false;
-
 /** How an instance's clocks differ from true time. */
 export interface Clocks {
   readonly offsetMs: number;
@@ -45,8 +39,6 @@ export class Instance {
   portCalls = 0;
   /** Store and provider calls so far, without the timers. */
   requests = 0;
-  /** Requests that wait for their reply. */
-  underWay = 0;
   /** When it last went on after standing still. */
   thawedAt = 0;
   /** Was the wall clock ever set? */
@@ -137,11 +129,9 @@ export class Instance {
     this.thaw();
   }
 
-  /**
-   * Somebody sets the wall clock. Not while a request to the table is under way: the runtime does not notice that yet, see `JUMPS_UNDER_WAY`.
-   */
+  /** Somebody sets the wall clock. */
   jump(random: Random): void {
-    if (!this.isAlive || !this.clocks.mayJump || (this.underWay > 0 && !JUMPS_UNDER_WAY)) return;
+    if (!this.isAlive || !this.clocks.mayJump) return;
     const ms = random.pick([-1, 1]) * random.pick([500, 3_000, 30_000, 600_000]);
     this.wallShift += ms;
     this.hasJumped = true;

@@ -45,7 +45,10 @@ interface LeaseRecord {
   isGivenBack: boolean;
   /** Its item was removed: whatever its holder does now is nobody's fault. */
   isVoid: boolean;
-  /** A former holder stored its late answer after this lease was given: its own late answer may then be refused. A limit of the protocol that is known. */
+  /**
+   * Its item was removed, and a former holder stored its late answer since: which of the two is newer cannot be told, if they were issued within seconds.
+   * A limit of the protocol that is known.
+   */
   isOvertaken: boolean;
   base: string;
   refreshToken: string | undefined;
@@ -310,7 +313,7 @@ export class Observer {
     const end = this.leases.get(former?.id ?? '')?.end ?? 0;
     this.expect('I1', now >= end - ROUNDING_MS, () => `${instance.name} takes over the lease ${former?.id} ${end - now} ms before its end`);
 
-    const { forcedSince } = instance;
+    const forcedSince = this.forcedSince(instance);
     const isNeeded = forcedSince === undefined || ((before?.issuedAt ?? 0) as number) < forcedSince;
     this.expect('I6', isNeeded, () => `${instance.name} forces a refresh though a token was issued since`);
     const failure = before?.failure as Failure | undefined;
@@ -330,7 +333,7 @@ export class Observer {
     const order = mine?.lease.order ?? 0;
     this.expect('I2', order >= this.storedOrder, () => `${instance.name} overwrites a token fetched under a later lease`);
     this.storedOrder = order;
-    if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order) lease.isOvertaken = true;
+    if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order && lease.isVoid) lease.isOvertaken = true;
     this.newestCommitted = Math.max(this.newestCommitted, mine?.rank ?? 0);
     this.committed.add(token.accessToken);
     this.checkLeaseRemoval('lease' in onlyIf ? onlyIf.lease : undefined, instance, before, after);
@@ -354,7 +357,7 @@ export class Observer {
     }
     this.expect('I6', isOfThisToken, () => `${instance.name} records a failure on a token that is newer than its attempt`);
     const { count, at, retryAt, forced } = failure.failure;
-    const isHarmless = instance.forcedSince === undefined || forced === true || retryAt <= this.scheduler.now || !this.knowsUsableToken(instance);
+    const isHarmless = this.forcedSince(instance) === undefined || forced === true || retryAt <= this.scheduler.now || !this.knowsUsableToken(instance);
     this.expect('I6', isHarmless, () => `the failure of ${instance.name}'s forced refresh keeps others from one that is needed`);
     // Where the provider was not asked, nobody has to wait for it.
     const isLongEnough = retryAt - at >= scheduledPause(count) || this.leases.get(lease)?.hasSent !== true;
@@ -385,6 +388,12 @@ export class Observer {
     const { attempts } = this;
     this.expect('I6', !keepsToItsLease || count >= attempts, () => `${by} asks the provider after ${attempts} attempts of which ${count} were recorded`);
     this.attempts++;
+  }
+
+  /** Only where what it does can be for nothing else. */
+  private forcedSince(instance: Instance): number | undefined {
+    const isAlone = [...this.tokenCalls].every(call => call.instance !== instance || call.kind === 'refresh');
+    return isAlone ? instance.forcedSince : undefined;
   }
 
   /** Certainly usable, whatever the clocks. */

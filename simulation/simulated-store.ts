@@ -69,15 +69,8 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
   const { runtime, parse, scheduler, table, capacity, carrier, observer, latencyMs, rewrite, trace } = server;
   const { TableTrouble } = runtime;
 
-  const send = async <T>(call: PortCall, signal: AbortSignal, perform: () => T): Promise<T> => new Promise((resolve, reject) => {
+  const send = async <T>(call: PortCall, perform: () => T): Promise<T> => new Promise((resolve, reject) => {
     const sentAt = instance.host.now();
-    let isUnderWay = true;
-    instance.underWay++;
-    const arrived = () => {
-      if (isUnderWay) instance.underWay--;
-      isUnderWay = false;
-    };
-    signal.addEventListener('abort', arrived, { once: true });
     exchange<Answer<T>>(carrier, {
       instance,
       call,
@@ -93,21 +86,17 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
         reply(attempt(date, perform));
       },
       notice: ({ date, value, error }) => {
-        arrived();
         clock.learn(date, sentAt, instance.host.now());
         if (error !== undefined) reject(error);
         else resolve(value as T);
       },
-      broken: () => {
-        arrived();
-        reject(new TableTrouble(false, new Error('The connection broke')));
-      },
+      broken: () => reject(new TableTrouble(false, new Error('The connection broke'))),
     });
   });
 
   const write = async (what: Write, request: UpdateRequest, signal: AbortSignal): Promise<WriteReply> => {
     const asked = requestStarts();
-    const reply = await send(what.kind, signal, () => {
+    const reply = await send(what.kind, () => {
       const before = table.item(TOKEN_ID);
       const { applied, item } = table.update(rewrite === undefined ? request : rewrite(request, what, before));
       trace?.note('table', `${instance.name}'s ${describe(what, trace)} ${applied ? 'applied' : 'refused'}: ${itemText(item, trace)}`);
@@ -139,7 +128,7 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
   return {
     read: async (_tokenId, signal) => {
       const asked = requestStarts();
-      const item = await send('read', signal, () => {
+      const item = await send('read', () => {
         const found = table.get(readRequest);
         trace?.note('table', `${instance.name} reads: ${itemText(found, trace)}`);
         return parse(found);
