@@ -1,3 +1,6 @@
+import { measureBudget, measureStrategies } from './budget/measurements';
+import { missed } from './budget/targets';
+import { budgetText, tableText } from './budget/text';
 import { addTo, type CampaignResult, inAll } from './campaign';
 import type { CaseLimits } from './case';
 import { type Exploration, SMALL_WORLDS, type SmallWorld } from './exhaustive';
@@ -20,6 +23,7 @@ async function main(args: readonly string[]): Promise<number> {
     return EXIT.OK;
   }
   if (options.exhaustive) return exhaustive(options);
+  if (options.budget) return budget(options);
   if (options.seed !== undefined) return oneSeed(options, options.seed);
   return manySeeds(options);
 }
@@ -103,6 +107,15 @@ async function exhaustive(options: SimulationOptions): Promise<number> {
 
 function describe({ instances, faults, provider, start }: SmallWorld): string {
   return `${instances} instances, ${provider}, ${start === 'empty' ? 'cold start' : 'rotation'}, up to ${faults} fault${faults === 1 ? '' : 's'}`;
+}
+
+// --- what a rotation costs -------------------------------------------------------------------------------------------------------------
+
+async function budget({ json, strategies }: SimulationOptions): Promise<number> {
+  const rows = await (strategies ? measureStrategies(progress) : measureBudget(progress));
+  endProgress();
+  process.stdout.write(json ? `${JSON.stringify(rows)}\n` : strategies ? tableText(rows) : budgetText(rows));
+  return missed(rows).length === 0 ? EXIT.OK : EXIT.FAILED;
 }
 
 // --- output -----------------------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ export interface SimulationOptions {
   readonly seed: number | undefined;
   readonly instances: number | undefined;
   readonly exhaustive: boolean;
+  readonly budget: boolean;
+  /** Of the budget: compare ways to wait instead. */
+  readonly strategies: boolean;
   readonly json: boolean;
   readonly trace: boolean;
   readonly help: boolean;
@@ -27,12 +30,14 @@ export const USAGE = `Usage: npm run simulate -- [options]
   --seed <n>          this one alone, with a trace of all that happens
   --instances <n>     as many instances in each run: ${INSTANCES.min} to ${INSTANCES.max} (default: 1 to 50, mostly few)
   --exhaustive        instead of random schedules, every schedule of a small world: two and three instances, one rotation, a crash or an expiry at any step
+  --budget            instead of random schedules, what one rotation costs and how long it takes, beside the reference algorithm
+  --strategies        with --budget: the runtime beside copies of it that wait otherwise
   --trace             print the trace of the first failing run as it was, not shrunk to what it takes
-  --json              print the result as one JSON object, and nothing else, on the standard output
+  --json              print the result as one JSON object (--budget: an array of rows), and nothing else, on the standard output
                       (npm prints a heading of its own: use \`npm run --silent simulate -- --json\`)
   --help              show this text
 
-Exit status: 0 when every promise of docs/protocol.md held, 1 when one was broken, 2 for options that do not exist.
+Exit status: 0 when every promise of docs/protocol.md held and every budget was met, 1 when not, 2 for options that do not exist.
 `;
 
 /** Reads the command line. @throws UsageError naming the option and what is allowed. */
@@ -43,15 +48,20 @@ export function parseOptions(args: readonly string[]): SimulationOptions {
     'seed': { type: 'string' },
     'instances': { type: 'string' },
     'exhaustive': { type: 'boolean' },
+    'budget': { type: 'boolean' },
+    'strategies': { type: 'boolean' },
     'trace': { type: 'boolean' },
     'json': { type: 'boolean' },
     'help': { type: 'boolean' },
   });
   const seed = wholeNumber('--seed', values.seed, SEED);
-  excludeEachOther([['--exhaustive', values.exhaustive], ['--seed', values.seed]]);
-  excludeEachOther([['--exhaustive', values.exhaustive], ['--runs', values.runs]]);
-  excludeEachOther([['--exhaustive', values.exhaustive], ['--first-seed', values['first-seed']]]);
-  excludeEachOther([['--exhaustive', values.exhaustive], ['--instances', values.instances]]);
+  for (const mode of ['exhaustive', 'budget'] as const) {
+    for (const ofSchedules of ['seed', 'runs', 'first-seed', 'instances'] as const) {
+      excludeEachOther([[`--${mode}`, values[mode]], [`--${ofSchedules}`, values[ofSchedules]]]);
+    }
+  }
+  excludeEachOther([['--exhaustive', values.exhaustive], ['--budget', values.budget]]);
+  if (values.strategies && !values.budget) throw new UsageError('--strategies is an option of --budget: give both.');
   excludeEachOther([['--seed', values.seed], ['--runs', values.runs]]);
   excludeEachOther([['--seed', values.seed], ['--first-seed', values['first-seed']]]);
   const runs = wholeNumber('--runs', values.runs, { ...RUNS, initial: seed === undefined ? RUNS.initial : 1 });
@@ -63,6 +73,8 @@ export function parseOptions(args: readonly string[]): SimulationOptions {
     seed,
     instances: wholeNumber('--instances', values.instances, INSTANCES),
     exhaustive: values.exhaustive ?? false,
+    budget: values.budget ?? false,
+    strategies: values.strategies ?? false,
     json: values.json ?? false,
     trace: values.trace ?? false,
     help: values.help ?? false,

@@ -1,4 +1,6 @@
 import { parentPort } from 'node:worker_threads';
+import { measure } from './budget/budget-table';
+import { contenderOf } from './budget/contenders';
 import { runSeeds } from './campaign';
 import { explore } from './exhaustive';
 import { withLightAbort } from './light-abort';
@@ -13,6 +15,7 @@ const subject = { runtime: realRuntime };
 
 async function perform(task: Task): Promise<TaskResult[keyof TaskResult]> {
   if (task.kind === 'seeds') return runSeeds({ ...task, subject });
+  if (task.kind === 'budget') return withLightAbort(async () => measure(contenderOf(task.contender), task.setting));
   return withLightAbort(async () => explore(task.world, subject));
 }
 

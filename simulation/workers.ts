@@ -2,6 +2,9 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { build } from 'esbuild';
+import type { Row } from './budget/budget-table';
+import type { ContenderName } from './budget/contenders';
+import type { Setting } from './budget/rotation';
 import type { CampaignResult } from './campaign';
 import type { CaseLimits } from './case';
 import type { Exploration, SmallWorld } from './exhaustive';
@@ -9,12 +12,14 @@ import type { Exploration, SmallWorld } from './exhaustive';
 /** What a thread is given to do. */
 export type Task =
   | { readonly kind: 'seeds'; readonly firstSeed: number; readonly runs: number; readonly limits: CaseLimits }
-  | { readonly kind: 'world'; readonly world: SmallWorld };
+  | { readonly kind: 'world'; readonly world: SmallWorld }
+  | { readonly kind: 'budget'; readonly contender: ContenderName; readonly setting: Setting };
 
 /** And what comes of it. */
 export interface TaskResult {
   readonly seeds: CampaignResult;
   readonly world: Exploration;
+  readonly budget: Row;
 }
 
 /**

@@ -2,8 +2,22 @@ import { parseOptions, UsageError } from '../../simulation/options';
 
 test('20,000 runs from seed 1 on, if nothing else is asked for', () => {
   expect(parseOptions([])).toEqual({
-    runs: 20_000, firstSeed: 1, seed: undefined, instances: undefined, exhaustive: false, json: false, trace: false, help: false,
+    runs: 20_000,
+    firstSeed: 1,
+    seed: undefined,
+    instances: undefined,
+    exhaustive: false,
+    budget: false,
+    strategies: false,
+    json: false,
+    trace: false,
+    help: false,
   });
+});
+
+test('the budget alone, or ways to wait compared', () => {
+  expect(parseOptions(['--budget', '--json'])).toMatchObject({ budget: true, strategies: false, json: true });
+  expect(parseOptions(['--budget', '--strategies'])).toMatchObject({ budget: true, strategies: true });
 });
 
 test('a seed alone is one run', () => {
@@ -20,6 +34,9 @@ test.each([
   [['--first-seed', '2147483647', '--runs', '2'], 'beyond the last seed'],
   [['--exhaustive', '--seed', '1'], 'exclude each other'],
   [['--seed', '1', '--runs', '2'], 'exclude each other'],
+  [['--budget', '--runs', '2'], 'exclude each other'],
+  [['--budget', '--exhaustive'], 'exclude each other'],
+  [['--strategies'], '--strategies is an option of --budget'],
   [['more'], 'more'],
 ])('%j is refused with a message', (args, message) => {
   expect(() => parseOptions(args)).toThrow(UsageError);

@@ -1,0 +1,24 @@
+import { referenceContender } from './reference-contender';
+import type { Contender } from './rotation';
+import { runtimeContender } from './runtime-contender';
+import { STRATEGIES } from './strategies';
+import { brokenRuntime, realRuntime } from '../runtime';
+
+export const CONTENDERS = ['runtime', 'reference'] as const;
+export type ContenderName = typeof CONTENDERS[number];
+
+export function contenderOf(name: ContenderName): Contender {
+  return name === 'runtime' ? runtimeContender(name, realRuntime) : referenceContender();
+}
+
+/** The runtime as it is, and private copies of it that wait otherwise. */
+export function* waiters(): Generator<Contender> {
+  yield runtimeContender('the runtime\'s', realRuntime);
+  for (const [index, { name }] of STRATEGIES.entries()) {
+    yield runtimeContender(name, brokenRuntime({
+      file: 'decide.ts',
+      find: /nextLookIn\(\{[^}]*\}, now, jitter\)/,
+      replace: `(require('../simulation/budget/strategies') as typeof import('../simulation/budget/strategies')).STRATEGIES[${index}]!.look(situation)`,
+    }));
+  }
+}
