@@ -51,6 +51,7 @@ async function ask(worker: Worker, task: Task): Promise<unknown> {
   return new Promise((resolve, reject) => {
     worker.removeAllListeners();
     worker.once('error', reject);
+    worker.once('exit', status => reject(new Error(`A thread of the simulation ended with ${status}`)));
     worker.once('message', ({ result, error }: { readonly result?: unknown; readonly error?: Error }) => {
       if (error === undefined) resolve(result);
       else reject(error);
