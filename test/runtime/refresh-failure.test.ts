@@ -1,6 +1,5 @@
 import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
 import { failureOf, isFinal, type RefreshFailure, toFailure } from '../../lambda-runtime/refresh-failure';
-import { coolDown } from '../../lambda-runtime/timing';
 
 const NOW = 1_700_000_000_000;
 const SECOND = 1_000;
@@ -106,33 +105,9 @@ describe('Retry-After', () => {
   });
 });
 
-describe('what the table records', () => {
-  const trouble = { code: '503', terminal: false, retryAfterMs: 0 };
-
-  test('is a code, a count, and two moments; no text', () => {
-    expect(toFailure(failed(Object.assign(new Error('secret text'), { status: 503 })), undefined, NOW))
-      .toEqual({ code: '503', count: 1, at: NOW, retryAt: NOW + SECOND });
-  });
-
-  test('counts on from the failure before: 1, 2, 4 ... 60 s', () => {
-    let previous = undefined as ReturnType<typeof toFailure> | undefined;
-    const pauses: number[] = [];
-    for (let count = 1; count <= 9; count++) {
-      previous = toFailure(trouble, previous, NOW);
-      expect(previous.count).toBe(count);
-      pauses.push((previous.retryAt - NOW) / SECOND);
-    }
-    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
-  });
-
-  test('a terminal answer pauses five minutes from the first on, and counts', () => {
-    expect(toFailure({ ...trouble, code: 'invalid_client', terminal: true }, undefined, NOW)).toMatchObject({ count: 1, retryAt: NOW + 5 * MINUTE });
-  });
-
-  test('the longer of schedule and Retry-After', () => {
-    expect(toFailure({ ...trouble, retryAfterMs: 40 * SECOND }, undefined, NOW).retryAt).toBe(NOW + 40 * SECOND);
-    expect(toFailure({ ...trouble, retryAfterMs: 1 }, { code: '503', count: 5, at: 0, retryAt: 0 }, NOW).retryAt).toBe(NOW + coolDown(6, false));
-  });
+test('what the table records is a code, a count, and two moments; no text', () => {
+  expect(toFailure(failed(Object.assign(new Error('secret text'), { status: 503 })), undefined, NOW))
+    .toEqual({ code: '503', count: 1, at: NOW, retryAt: NOW + SECOND });
 });
 
 describe('the error for the callers', () => {

@@ -42,11 +42,6 @@ describe('the access token', () => {
     ['an array', [SENTINEL]],
   ])('that is %s is refused', (_, result) => expectInvalid(result, 'accessToken'));
 
-  test('is kept as it came, and its life is counted from the start of the request', () => {
-    expect(validate({ accessToken: 'abc', expiresIn: 3600 }))
-      .toEqual({ accessToken: 'abc', issuedAt: ISSUED, expiresAt: ISSUED + 3_600_000, refreshToken: undefined });
-  });
-
   test('of 390 KB is accepted, one byte more is too large; refresh token and multi-byte characters count', () => {
     const largest = 390 * 1024;
     expect(validate({ accessToken: 'a'.repeat(largest) }).accessToken).toHaveLength(largest);
@@ -73,10 +68,6 @@ describe('expiresIn', () => {
   test.each([
     0, -0, -1, NaN, Infinity, -Infinity, 'abc', '', '  ', '0', '-5', 'NaN', 'Infinity', '3600s', true, {}, [], [3600], 3600n, new Date(ISSUED),
   ])('%p is refused: neither cached for ever nor always expired', expiresIn => expectInvalid({ accessToken: SENTINEL, expiresIn }, 'expiresIn'));
-
-  test.each([undefined, null])('%p: the provider gives none, so only a rejection ends the token', expiresIn => {
-    expect(validate({ accessToken: 'a', expiresIn }).expiresAt).toBeUndefined();
-  });
 
   test.each([1e13, Number.MAX_VALUE, 1e300, 9_223_372_036_854_775_807, '9223372036854775807'])(
     '%p, a "never" of some providers, does not become a number that the table cannot hold', expiresIn => {
@@ -110,10 +101,6 @@ describe('expiresAt', () => {
     expect(errorFor({ accessToken: 'a', expiresAt: ISSUED / 1_000 + 3_600 }).message).toContain('milliseconds (not seconds)');
   });
 
-  test.each([undefined, null])('%p: none', expiresAt => {
-    expect(validate({ accessToken: 'a', expiresAt }).expiresAt).toBeUndefined();
-  });
-
   test('and expiresIn together are refused; one of them null is not both', () => {
     expectInvalid({ accessToken: SENTINEL, expiresIn: 60, expiresAt: ISSUED + 60_000 }, 'both expiresIn and expiresAt');
     expectInvalid({ accessToken: SENTINEL, expiresIn: 0, expiresAt: 0 }, 'both expiresIn and expiresAt');
@@ -130,14 +117,6 @@ describe('expiresAt', () => {
 describe('the refresh token', () => {
   test.each([undefined, null, '', '  \n'])('%p keeps the stored one', refreshToken => {
     expect(validate({ accessToken: 'a', refreshToken }).refreshToken).toBeUndefined();
-  });
-
-  test('absent keeps the stored one', () => {
-    expect(validate({ accessToken: 'a' }).refreshToken).toBeUndefined();
-  });
-
-  test('a new one is taken over as it came', () => {
-    expect(validate({ accessToken: 'a', refreshToken: 'r-2' }).refreshToken).toBe('r-2');
   });
 
   test.each([0, 42, true, false, {}, [SENTINEL]])('%p is refused', refreshToken => {

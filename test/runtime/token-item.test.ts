@@ -36,49 +36,6 @@ const expectInvalid = (attributes: Attributes, attribute: string): void => {
 };
 
 describe('an item of this protocol', () => {
-  test('is read whole', () => {
-    expect(parseItem('crm', complete)).toEqual({
-      base: { generation: 7, issuedAt: NOW },
-      token: { accessToken: SENTINEL, generation: 7, issuedAt: NOW, expiresAt: NOW + 3_600_000 },
-      refreshToken: `refresh-${SENTINEL}`,
-      lease: complete.lease,
-      refreshMs: 312,
-      failure: complete.failure,
-      meta: { earlyRejections: 1 },
-      expireAfter: 1_700_608_400,
-    });
-  });
-
-  test('no item is no item', () => {
-    expect(parseItem('crm', undefined)).toBeUndefined();
-  });
-
-  test('an item with nothing but its key holds nothing', () => {
-    expect(parseItem('crm', { tokenId: 'crm' })).toEqual({});
-  });
-
-  test('a claimed item that never held a token has a lease and no base', () => {
-    const item = parseItem('crm', { tokenId: 'crm', lease: complete.lease, expireAfter: 1 });
-    expect(item).toEqual({ lease: complete.lease, expireAfter: 1 });
-    expect(item?.base).toBeUndefined();
-  });
-
-  test('an item without a token but with a generation keeps its base: the next commit counts on', () => {
-    const item = parseItem('crm', without('accessToken'));
-    expect(item?.token).toBeUndefined();
-    expect(item?.base).toEqual({ generation: 7, issuedAt: NOW });
-  });
-
-  test('a token without an expiry has none', () => {
-    expect(parseItem('crm', without('expiresAt'))?.token).toEqual({ accessToken: SENTINEL, generation: 7, issuedAt: NOW, expiresAt: undefined });
-  });
-
-  test('a lease for nobody and a failure without a code are still a lease and a failure: those texts are for people', () => {
-    const item = parseItem('crm', { lease: { id: 'a', since: 1, until: 2 }, failure: { count: 1, at: 1, retryAt: 2 } });
-    expect(item?.lease).toEqual({ id: 'a', since: 1, until: 2, holder: '' });
-    expect(item?.failure).toEqual({ code: 'UNKNOWN', count: 1, at: 1, retryAt: 2 });
-  });
-
   test('the item that was read is left as it was', () => {
     const before = JSON.stringify(complete);
     parseItem('crm', complete);
