@@ -10,7 +10,7 @@ const { RefreshError, SharedToken } = require('../runtime');
 
 const { SOAK_PROVIDER, SOAK_TOKEN_IDS, SOAK_AUTH_LIMIT_MS } = process.env;
 let isOver = false;
-process.on('message', () => { isOver = true; });
+const stopped = new Promise(resolve => process.once('message', () => { isOver = true; resolve(); }));
 process.on('disconnect', () => process.exit());
 
 function sharedToken(tokenId) {
@@ -27,8 +27,8 @@ function sharedToken(tokenId) {
   return new SharedToken(tokenId, { refresh, onEvent, authLimitMs: Number(SOAK_AUTH_LIMIT_MS) });
 }
 
-async function useForever(tokenId) {
-  const token = sharedToken(tokenId);
+async function useForever(token) {
+  const { tokenId } = token;
   while (!isOver) {
     try {
       const response = await token.use(
@@ -44,4 +44,17 @@ async function useForever(tokenId) {
   }
 }
 
-Promise.all(SOAK_TOKEN_IDS.split(',').map(useForever)).then(() => process.disconnect());
+/** As a schedule would, whatever state the token is in. Its failures harm nobody: that is what the others' calls prove. */
+async function forceNowAndThen(tokens) {
+  while (!isOver) {
+    await Promise.race([stopped, new Promise(resolve => setTimeout(resolve, 2_000 + Math.random() * 30_000))]);
+    if (isOver) return;
+    const token = tokens[Math.floor(Math.random() * tokens.length)];
+    await token.refresh({ timeoutMs: 10_000 }).catch(error => {
+      if (error.name !== 'SharedTokenError') process.send({ tokenId: token.tokenId, code: error.name, message: error.message });
+    });
+  }
+}
+
+const tokens = SOAK_TOKEN_IDS.split(',').map(sharedToken);
+Promise.all([...tokens.map(useForever), forceNowAndThen(tokens)]).then(() => process.disconnect());
