@@ -136,10 +136,10 @@ describe('I3: what the provider issued is not thrown away', () => {
     const { redeemed, refresh } = tracedGrant();
     const instance = new Instance();
     const token = instance.token(tokenId(), { refresh });
-    expect(await outcomeOf(token.get({ timeoutMs: 2_500 }))).toBe('of-r0');
+    expect(await outcomeOf(token.get({ timeoutMs: 900 }))).toBe('of-r0');
     instance.host.pass(6_000);
     token.reject('of-r0');
-    await outcomeOf(token.get({ timeoutMs: 6_000 }));
+    await outcomeOf(token.get({ timeoutMs: 3_000 }));
     expect(redeemed).toEqual(['r0', 'r0+']);
   });
 
@@ -148,7 +148,7 @@ describe('I3: what the provider issued is not thrown away', () => {
     const [first, second] = [new Instance(), new Instance()];
     await outcomeOf(first.token(tokenId(), { refresh, authLimitMs: 300 }).get({ timeoutMs: 2_000 }));
     const asksOfFirst = asked();
-    await sleep(4_500); // more than two clocks may differ by
+    table().pass(6_000); // more than two clocks may differ by
     const call = outcomeOf(second.token(tokenId(), { refresh, authLimitMs: 300 }).get({ timeoutMs: 8_000 }));
     await second.until('refreshing');
     answer(0, { accessToken: 'older', expiresIn: 3600 });
@@ -175,7 +175,7 @@ describe('I3: what the provider issued is not thrown away', () => {
 
   test('the caller gets the token that its process was issued, though the commit gets no answer', async () => {
     table().faults = request => isCommit(request) ? { kind: 'stall' } : undefined;
-    expect(await outcomeOf(new Instance().token(tokenId(), providerWith().options).get({ timeoutMs: 2_500 }))).toBe('token-1');
+    expect(await outcomeOf(new Instance().token(tokenId(), providerWith().options).get({ timeoutMs: 1_500 }))).toBe('token-1');
   });
 
   test('an item whose only content is a refresh token gets no time to live', async () => {
@@ -226,7 +226,7 @@ test('whatever refresh throws, hostile getters included: a typed error, and no l
 
 test('a table that never answers is told apart from too little time', async () => {
   table().faults = () => ({ kind: 'stall' });
-  expect(await outcomeOf(new Instance().token(tokenId(), providerWith().options).get({ timeoutMs: 2_500 }))).toBe('TABLE_UNAVAILABLE');
+  expect(await outcomeOf(new Instance().token(tokenId(), providerWith().options).get({ timeoutMs: 1_500 }))).toBe('TABLE_UNAVAILABLE');
 });
 
 test('an observer that fails later changes nothing: its rejection is no unhandled one', async () => {

@@ -7,7 +7,8 @@ import { type FaultDecision, FaultProxy, type ProxiedRequest } from '../../testi
 /** The embedded table as the runtime reaches it: through a proxy that a test can tell to break things, and beside it a way past the proxy. */
 export class RuntimeTable {
   static async start(): Promise<RuntimeTable> {
-    const table = await startTokenTable();
+    const clock = { ahead: 0 };
+    const table = await startTokenTable({ now: () => Date.now() + clock.ahead });
     const requests: ProxiedRequest[] = [];
     const self: { faults: FaultDecision } = { faults: () => undefined };
     const proxy = await FaultProxy.start(table.endpoint, request => {
@@ -17,7 +18,7 @@ export class RuntimeTable {
     const environment = { ...table.environment, AWS_ENDPOINT_URL_DYNAMODB: proxy.endpoint, [ENV.TABLE]: table.tableName };
     Object.assign(process.env, environment);
     const documents = DynamoDBDocumentClient.from(new DynamoDBClient(table.clientConfig));
-    return new RuntimeTable(table.tableName, requests, self, documents, async () => {
+    return new RuntimeTable(table.tableName, requests, self, clock, documents, async () => {
       for (const name of Object.keys(environment)) delete process.env[name];
       documents.destroy();
       await proxy.stop();
@@ -30,6 +31,7 @@ export class RuntimeTable {
     /** Everything the runtime sent since the last `reset`. */
     readonly requests: ProxiedRequest[],
     private readonly proxy: { faults: FaultDecision },
+    private readonly clock: { ahead: number },
     private readonly documents: DynamoDBDocumentClient,
     readonly stop: () => Promise<void>,
   ) {}
@@ -38,8 +40,14 @@ export class RuntimeTable {
     this.proxy.faults = decide;
   }
 
-  /** Ends all faults and forgets the requests. */
+  /** Time passes at the table, and nowhere else. */
+  pass(ms: number): void {
+    this.clock.ahead += ms;
+  }
+
+  /** Ends all faults, forgets the requests, and sets the table's clock right. */
   reset(): void {
+    this.clock.ahead = 0;
     this.proxy.faults = () => undefined;
     this.requests.length = 0;
   }
