@@ -113,7 +113,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'no look at the clocks before sending',
     breaks: ['I1', 'credentials'],
-    patch: { file: 'lease-holder.ts', find: /if \(leaseLeft\(\) >= [^)]*\) return sendAndStore\(\);/, replace: 'return sendAndStore();' },
+    patch: { file: 'lease-holder.ts', find: /leaseLeft\(\) >= Math\.min\(limitMs, leaseMs\) \/ 2 && /, replace: '' },
   },
   {
     name: 'a fixed minimum of time for a claim',

@@ -11,6 +11,8 @@ const subject = { runtime: realRuntime };
 
 interface Result { readonly runs: number; readonly violations: number; readonly firstSeed: number; readonly lastSeed: number; readonly checks: Checks }
 
+jest.setTimeout(300_000); // most of a minute on two cores, and more where they are shared
+
 test('no random schedule of 20,000 breaks a promise of the protocol', async () => {
   const result = JSON.parse(await outputOf('npm', ['run', '--silent', 'simulate', '--', '--json'], { cwd: REPOSITORY })) as Result;
   const { checks, ...counts } = result;
