@@ -7,7 +7,8 @@ const { table, tokenId } = tablePerFile();
 
 const MINUTE = 60_000;
 
-async function storeToken({ ageMs = 10 * MINUTE, lifeMs = 60 * MINUTE, ...more }: { ageMs?: number; lifeMs?: number } & Record<string, unknown> = {}): Promise<void> {
+type Stored = { ageMs?: number; lifeMs?: number } & Record<string, unknown>;
+async function storeToken({ ageMs = 10 * MINUTE, lifeMs = 60 * MINUTE, ...more }: Stored = {}): Promise<void> {
   const issuedAt = Date.now() - ageMs;
   await table().put({ tokenId: tokenId(), accessToken: 'old', generation: 3, issuedAt, expiresAt: issuedAt + lifeMs, refreshMs: 50, ...more });
 }

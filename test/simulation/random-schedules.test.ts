@@ -9,7 +9,13 @@ import { outputOf, REPOSITORY } from '../support/command';
 
 const subject = { runtime: realRuntime };
 
-interface Result { readonly runs: number; readonly violations: number; readonly firstSeed: number; readonly lastSeed: number; readonly checks: Checks }
+interface Result {
+  readonly runs: number;
+  readonly violations: number;
+  readonly firstSeed: number;
+  readonly lastSeed: number;
+  readonly checks: Checks;
+}
 
 jest.setTimeout(300_000); // most of a minute on two cores, and more where they are shared
 
