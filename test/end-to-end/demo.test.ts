@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { parseOptions, USAGE } from '../../demo/options';
 import { OutputFileError, prepareOutputFile } from '../../demo/output-file';
 import type { JsonReport } from '../../demo/report';
+import { readOptions } from '../../scripts/command-line';
 
 const ROOT = resolve(__dirname, '..', '..');
 
@@ -118,11 +120,19 @@ describe('options that do not exist or make no sense', () => {
     [['--kill-holder=yes'], ['--kill-holder']],
     [['--fast'], ['--fast', '--instances <n>', '--json']],
     [['fast'], ['fast', '--instances <n>', '--json']],
-  ])('%j: exit status 2, a message that names the option and what is allowed, and nothing on the standard output', async (args, words) => {
-    const { status, stdout, stderr } = await runDemo(args);
-    expect(status).toBe(2);
-    expect(stdout).toBe('');
-    for (const word of words) expect(stderr).toContain(word);
+  ])('%j: a message that names the option and what is allowed', (args, words) => {
+    const stderr = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+    expect(readOptions(args, parseOptions, USAGE)).toBeUndefined();
+    const said = stderr.mock.calls.join('');
+    stderr.mockRestore();
+    for (const word of words) expect(said).toContain(word);
+    expect(said).not.toMatch(/^\s+at /m);
+  });
+
+  test('end the demo with exit status 2, and nothing on the standard output', async () => {
+    const { status, stdout, stderr } = await runDemo(['--fast']);
+    expect([status, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('--fast');
     expect(stderr).not.toMatch(/^\s+at /m);
   });
 });
