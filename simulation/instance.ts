@@ -152,6 +152,7 @@ export class Instance {
       if (signal?.aborted) return resolve();
       const { scheduler } = this.surroundings;
       const { fate, random } = this.fateOf('sleep');
+      const { rate } = this.clocks; // a timer goes by the own clock, too
       const until = this.monotonic() + ms;
       let isOver = false;
       const done = () => {
@@ -163,7 +164,7 @@ export class Instance {
       const look = () => {
         if (isOver) return;
         const left = until - this.monotonic();
-        if (left > 0) scheduler.after(left, wake); // it stood still meanwhile
+        if (left > 0) scheduler.after(left / rate, wake); // it stood still meanwhile
         else done();
       };
       const wake = () => {
@@ -171,7 +172,7 @@ export class Instance {
       };
       signal?.addEventListener('abort', done, { once: true });
       if (fate !== 'well') scheduler.after(random.between(0, Math.min(ms, 60_000)), () => { if (!isOver) this.meet(fate, random); });
-      scheduler.after(ms, wake);
+      scheduler.after(ms / rate, wake);
     });
   }
 

@@ -45,7 +45,8 @@ function clocksOf({ random, options }: World): Clocks {
   if (options.settings.clocks === 'exact') return { offsetMs: 0, rate: 1, standsStill: random.chance(0.5), mayJump: false };
   const standsStill = random.chance(0.5);
   return {
-    offsetMs: random.pick([0, -1, 1]) * random.between(0, 600_000),
+    // Within a second a clock may be right, as far as the table's tells.
+    offsetMs: random.pick([0, -1, 1]) * random.between(0, random.pick([1_000, 600_000])),
     rate: 1 + random.between(-100, 100) / 1_000_000,
     standsStill,
     mayJump: !standsStill,

@@ -46,7 +46,7 @@ interface LeaseRecord {
   /** Its item was removed: whatever its holder does now is nobody's fault. */
   isVoid: boolean;
   /**
-   * Its item was removed, and a former holder stored its late answer since: which of the two is newer cannot be told, if they were issued within seconds.
+   * The item was removed, and a former holder stored its late answer since: which of the two is newer cannot be told, if they were issued within seconds.
    * A limit of the protocol that is known.
    */
   isOvertaken: boolean;
@@ -333,7 +333,8 @@ export class Observer {
     const order = mine?.lease.order ?? 0;
     this.expect('I2', order >= this.storedOrder, () => `${instance.name} overwrites a token fetched under a later lease`);
     this.storedOrder = order;
-    if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order && lease.isVoid) lease.isOvertaken = true;
+    const isVoid = mine?.lease.isVoid ?? false;
+    if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order && (isVoid || lease.isVoid)) lease.isOvertaken = true;
     this.newestCommitted = Math.max(this.newestCommitted, mine?.rank ?? 0);
     this.committed.add(token.accessToken);
     this.checkLeaseRemoval('lease' in onlyIf ? onlyIf.lease : undefined, instance, before, after);
