@@ -47,6 +47,8 @@ const project = new awscdk.AwsCdkConstructLibrary({
     '@aws-sdk/client-dynamodb@^3.900.0',
     '@aws-sdk/lib-dynamodb@^3.900.0',
     '@aws-sdk/util-dynamodb@^3.900.0',
+    '@stryker-mutator/api@9.6.1',
+    '@stryker-mutator/core@9.6.1', // 10 needs Node 22; with a test runner of our own, test/mutation
     '@types/node@^22',
     'dynalite@4.0.0', // testing-kit/dynalite-engine.ts patches its internals, hence the exact version
     'esbuild@^0.28.2',
@@ -70,17 +72,18 @@ const project = new awscdk.AwsCdkConstructLibrary({
     configFilePath: 'jest.config.json',
     jestConfig: {
       testTimeout: 60_000,
+      modulePathIgnorePatterns: ['<rootDir>/mutation-output/'], // holds copies of this repository while `npm run mutate` runs
       collectCoverage: false, // `npx projen test --coverage` where it is wanted
       collectCoverageFrom: ['src/**/*.ts', 'lambda-runtime/**/*.ts', 'testing-kit/**/*.ts'],
     },
   },
 
-  gitignore: ['/runtime/', '/testing/', '/assets/', '/demo-output/', 'cdk.out/'],
+  gitignore: ['/runtime/', '/testing/', '/assets/', '/demo-output/', '/mutation-output/', 'cdk.out/'],
 });
 
 // What only this repository needs: the sources of the runtime and of the testing kit are published as bundles with types.
 for (const workshop of [
-  '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/scripts/',
+  '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/mutation-output/', '/scripts/',
   '/simulation/', '/soak/', '/testing-kit/', 'cdk.out/',
 ]) project.addPackageIgnore(workshop);
 
@@ -152,6 +155,7 @@ project.addTask('compile-and-package', {
 // No wrapper process either: it would end the demo before it has cleaned up after Ctrl-C.
 project.package.setScript('demo', 'node --import tsx demo/main.ts');
 project.package.setScript('simulate', 'node --import tsx simulation/main.ts');
+project.package.setScript('mutate', 'stryker run test/mutation/stryker.config.mjs');
 project.package.setScript('soak', 'tsx scripts/bundle.ts && node --import tsx soak/main.ts');
 
 // A lock file that names no registry: npm takes each package from the registry it is configured for.

@@ -104,7 +104,6 @@ const vectors = JSON.parse(readFileSync(join(REPOSITORY, 'docs', 'protocol-vecto
 const { defaults, fields, decisions, rejections, failures, timing, clocks, requests, items, results } = vectors;
 const sections: Sections = { decisions, rejections, failures, timing, clocks, requests, items, results };
 const { now } = defaults;
-const { table } = tablePerFile();
 
 const TOKEN_ID = 'crm';
 const itemOf = (attributes: Attributes | null | undefined): TokenItem | undefined => parseItem(TOKEN_ID, attributes ?? undefined);
@@ -222,6 +221,7 @@ describe('clocks', () => {
 });
 
 describe('requests', () => {
+  const { table } = tablePerFile();
   type Send = (store: TokenStore, given: RequestVector['given']) => Promise<WriteReply | TokenItem | undefined>;
   const { signal } = new AbortController();
   const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, forced = false, answer, now: at = NaN }: RequestVector['given']) =>
