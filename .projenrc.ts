@@ -72,6 +72,7 @@ const project = new awscdk.AwsCdkConstructLibrary({
     configFilePath: 'jest.config.json',
     jestConfig: {
       testTimeout: 60_000,
+      maxWorkers: '100%', // by default jest leaves one core idle: of two, that is half of the machine
       modulePathIgnorePatterns: ['<rootDir>/mutation-output/'], // holds copies of this repository while `npm run mutate` runs
       collectCoverage: false, // `npx projen test --coverage` where it is wanted
       collectCoverageFrom: ['src/**/*.ts', 'lambda-runtime/**/*.ts', 'testing-kit/**/*.ts'],
