@@ -1,7 +1,7 @@
 import type { SharedTokenErrorCode } from './errors';
 import {
-  COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom, timeEnoughToClaim,
-  usableUntil,
+  COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom,
+  timeEnoughToClaim, usableUntil,
 } from './timing';
 import type { StoredToken, TokenItem } from './token-item';
 

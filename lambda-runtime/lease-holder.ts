@@ -170,7 +170,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
 
   const refreshToken = () => carried ?? claimed?.refreshToken;
 
-  const lateCommitOf = (answer: Answer) => commitOf({ lease, claimed, carried, earlyRejections, forced: means.forced }, answer, Math.round(clock.now()));
+  const lateCommitOf = (answer: Answer) =>
+    commitOf({ lease, claimed, carried, earlyRejections, forced: means.forced }, answer, Math.round(clock.now()));
 
   /** The provider has issued it: so it is used from now on, and stored as soon as the table takes it, if not now then with a later call. */
   const store = async (answer: Answer): Promise<RefreshOutcome> => {

@@ -144,9 +144,8 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   };
 
   const refresh = async (claimTimeLeft: Deadline): Promise<void> => {
-    const { authLimitMs, holder: name, tell } = lead;
     // A claim is decided only where the lead has a refresh function.
-    holder = leaseHolder({ ...means, refresh: lead.refresh as Refresh, authLimitMs, holder: name, tell, timeLeft, claimTimeLeft, stop, forced: false });
+    holder = leaseHolder({ ...means, ...lead, refresh: lead.refresh as Refresh, timeLeft, claimTimeLeft, stop, forced: false });
     const outcome = await holder.run();
     holder = undefined;
     fresh = true;

@@ -70,8 +70,9 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
         if (error.throttled && throttled && !isInDoubt) throw error;
         isInDoubt ||= !error.throttled;
         const pause = backOff(attempts, host.random());
-        if (stop?.aborted || timeLeft() <= pause) throw unavailable(error);
+        if (timeLeft() <= pause) throw unavailable(error);
         await host.sleep(pause, stop);
+        if (stop?.aborted) throw unavailable(error);
       }
     }
   };

@@ -316,7 +316,8 @@ class Bound {
     const { scheduler: { now }, observer, options: { settings } } = this.world;
     const { lease, failure } = (this.world.item() ?? {}) as { lease?: Lease; failure?: Failure };
     const leaseLeft = Math.max(0, Math.max(lease?.until ?? 0, observer.voidUntil) + 2 * SECOND - now);
-    const coolDownLeft = failure === undefined || failure.forced === true || failure.retryAt - now > 303 * SECOND ? 0 : Math.max(0, failure.retryAt - now);
+    const isNoHindrance = failure === undefined || failure.forced === true || failure.retryAt - now > 303 * SECOND;
+    const coolDownLeft = isNoHindrance ? 0 : Math.max(0, failure.retryAt - now);
     // A living holder's attempt may still fail, for what went wrong before: its own pause comes on top.
     const mayFail = observer.hasOpenCalls() ? 300 * SECOND : 0;
     const clocks = settings.clocks === 'exact' ? 0 : 4 * SECOND;

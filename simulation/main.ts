@@ -61,7 +61,8 @@ function* shares({ runs, firstSeed, limits }: { readonly runs: number; readonly 
 }
 
 async function oneSeed(options: SimulationOptions, seed: number): Promise<number> {
-  const { violation, checks, trace } = await withLightAbort(async () => runSeed({ seed, subject, limits: { instances: options.instances }, traces: true }));
+  const run = { seed, subject, limits: { instances: options.instances }, traces: true };
+  const { violation, checks, trace } = await withLightAbort(async () => runSeed(run));
   const failed = violation === undefined ? [] : [{ seed, violation }];
   if (options.json) print(options, { runs: 1, failed, checks, seconds: 0 });
   else process.stdout.write(`${trace.join('\n')}\n\n${violation === undefined ? 'Every promise held.' : `${violation.invariant}: ${violation.what}`}\n`);

@@ -358,7 +358,8 @@ export class Observer {
     }
     this.expect('I6', isOfThisToken, () => `${instance.name} records a failure on a token that is newer than its attempt`);
     const { count, at, retryAt, forced } = failure.failure;
-    const isHarmless = this.forcedSince(instance) === undefined || forced === true || retryAt <= this.scheduler.now || !this.knowsUsableToken(instance);
+    const isAsked = this.forcedSince(instance) !== undefined && this.knowsUsableToken(instance);
+    const isHarmless = !isAsked || forced === true || retryAt <= this.scheduler.now;
     this.expect('I6', isHarmless, () => `the failure of ${instance.name}'s forced refresh keeps others from one that is needed`);
     // Where the provider was not asked, nobody has to wait for it.
     const isLongEnough = retryAt - at >= scheduledPause(count) || this.leases.get(lease)?.hasSent !== true;

@@ -121,7 +121,8 @@ export class World {
     const { runtime, rewrite, wrapStore = store => store, wrapHost = host => host } = subject;
     const id = this.members.length + 1;
     const instance = new Instance(id, { scheduler, trace, schedule, isDisturbed: () => this.isDisturbed }, clocks, new Random(settings.seed, 5, id));
-    const server = { runtime, parse: this.parse, scheduler, table, capacity, carrier, observer, rewrite, trace, latencyMs: settings.network.latencyMs };
+    const { latencyMs } = settings.network;
+    const server = { runtime, parse: this.parse, scheduler, table, capacity, carrier, observer, rewrite, trace, latencyMs };
     const createStore = (_table: string, _host: Host, clock: TableClock) => wrapStore(createSimulatedStore(server, instance, clock));
     const process = new runtime.TokenProcess(wrapHost(instance.host, instance), createStore);
     const refresh = createRefresh({
