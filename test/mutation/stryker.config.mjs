@@ -7,7 +7,8 @@ const NOT_CORE = ['dynamodb-token-store', 'public-types', 'token-store', 'errors
 
 /** In this order, until one fails: the parts alone, the runtime under the simulator's schedules, all of it in real time on the embedded table. */
 const PARTS = [
-  'timing', 'token-memory', 'rejection', 'refresh-failure', 'refresh-result', 'token-item', 'config', 'dynamodb-requests', 'host', 'protocol-vectors', 'decide',
+  'timing', 'token-memory', 'rejection', 'refresh-failure', 'refresh-result', 'token-item', 'config', 'dynamodb-requests', 'host',
+  'token-table', 'lease-holder', 'refresh-flight', 'forced-refresh-moments', 'protocol-vectors', 'decide',
 ];
 const REAL_TIME = ['leaks', 'renewal', 'forced-refresh', 'failures', 'lease', 'shared-token', 'hard-cases'];
 const fileOf = name => `test/runtime/${name}.test.ts`;

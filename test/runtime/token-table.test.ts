@@ -1,0 +1,118 @@
+import { SharedTokenError } from '../../lambda-runtime/errors';
+import { TableTrouble } from '../../lambda-runtime/token-store';
+import { SimulatedTime } from '../support/simulated-process';
+
+/*
+ * Requests to the table, to the millisecond: each takes 10 ms there and back, and the host's random number is always one half.
+ */
+
+const HOUR = 3_600_000;
+let time: SimulatedTime;
+beforeEach(() => { time = new SimulatedTime(); });
+
+const storeToken = () => time.put({ accessToken: 'old', generation: 3, issuedAt: time.now - HOUR / 2, expiresAt: time.now + HOUR / 2 });
+const moments = () => time.requests.map(({ at }) => at);
+
+test('a request without an answer is sent again: after a second, then two, then four, and a pause that grows', async () => {
+  storeToken();
+  time.faults = ({ at }) => at < 7_000 ? 'request vanishes' : undefined;
+  expect(await time.until(time.process().token().get())).toBe('old');
+  expect(moments()).toEqual([0, 1_038, 3_113, 7_263]);
+});
+
+test('one that meets trouble at once is sent again after the pause', async () => {
+  storeToken();
+  time.faults = ({ at }) => at < 200 ? 'request lost' : undefined;
+  expect(await time.until(time.process().token().get())).toBe('old');
+  expect(moments()).toEqual([0, 48, 133, 293]);
+});
+
+test.each([
+  ['request lost', 'could not be reached'],
+  ['throttled', 'throttled every request'],
+] as const)('%s until the deadline: an error that says so, no later than that', async (fault, words) => {
+  time.faults = () => fault;
+  const error = await time.errorOf(time.process().token().get({ timeoutMs: 1_500 }));
+  expect(error).toMatchObject({ name: 'SharedTokenError', code: 'TABLE_UNAVAILABLE', tokenId: 'crm', message: expect.stringContaining(words) });
+  expect((error as SharedTokenError).cause).toBeInstanceOf(TableTrouble);
+  expect((error as SharedTokenError).cause).toMatchObject({ throttled: fault === 'throttled' });
+  expect(time.passed).toBeLessThanOrEqual(1_500);
+  expect(time.passed).toBeGreaterThan(1_000);
+});
+
+test('the last attempt ends with the call', async () => {
+  time.faults = () => 'request vanishes';
+  expect(await time.errorOf(time.process().token().get({ timeoutMs: 1_500 }))).toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+  expect(moments()).toEqual([0, 1_038]);
+  expect(time.passed).toBe(1_500);
+});
+
+test('no request is begun that could only start after the deadline', async () => {
+  time.faults = () => 'request lost';
+  expect(await time.errorOf(time.process().token().get({ timeoutMs: 47 }))).toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+  expect(moments()).toEqual([0]);
+  expect(time.passed).toBeLessThanOrEqual(47);
+});
+
+test.each([
+  ['a freeze that leaves the reply within its limit and 250 ms', 1_240, 1_240, 1],
+  ['a freeze that does not', 1_241, 1_241, 2],
+  ['a freeze that only the wall clock noticed', 1_300, 0, 2],
+  ['a wall clock set by 250 ms', 250, 0, 1],
+  ['a wall clock set by more', 251, 0, 2],
+  ['a wall clock set back by 250 ms', -250, 0, 1],
+  ['a wall clock set back by more', -251, 0, 2],
+])('%s: its reply counts as lost or not', async (_, wallMs, monotonicMs, requests) => {
+  storeToken();
+  const process = time.process();
+  time.after(3, () => {
+    process.wallOffset += wallMs;
+    process.monotonicOffset += monotonicMs;
+  });
+  expect(await time.until(process.token().get())).toBe('old');
+  expect(time.requests).toHaveLength(requests);
+});
+
+test('trouble that is over is not what a call fails with', async () => {
+  const refresh = async () => new Promise<never>(() => undefined);
+  time.faults = ({ at }) => at === 0 ? 'request lost' : undefined;
+  expect(await time.errorOf(time.process().token({ refresh }).get({ timeoutMs: 900 }))).not.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+});
+
+test('an error that trying again cannot cure ends it at once', async () => {
+  const denied = new SharedTokenError('ACCESS_DENIED', 'no grant');
+  time.faults = () => denied;
+  expect(await time.errorOf(time.process().token().get())).toBe(denied);
+  expect(time.requests).toHaveLength(1);
+});
+
+test('when everyone has left, nothing is sent again', async () => {
+  const leave = new AbortController();
+  time.faults = () => 'request lost';
+  const call = time.process().token().get({ signal: leave.signal });
+  time.after(20, () => leave.abort(new Error('enough')));
+  expect(await time.errorOf(call)).toMatchObject({ code: 'ABORTED', tokenId: 'crm', cause: new Error('enough') });
+  await time.pass(5_000);
+  expect(time.requests).toHaveLength(1);
+});
+
+test('what was read is told with its generation', async () => {
+  storeToken();
+  const process = time.process();
+  await time.until(process.token().get());
+  expect(process.events).toEqual([
+    { type: 'read', tokenId: 'crm', at: time.now, generation: 3 },
+    { type: 'adopted', tokenId: 'crm', at: time.now, generation: 3 },
+  ]);
+});
+
+test('a reply that was overtaken by a newer request\'s is not applied', async () => {
+  storeToken();
+  const process = time.process();
+  const token = process.token();
+  // The first read is slow, and given up; its reply comes after that of the second, when the item had changed.
+  time.faults = ({ at }) => at === 0 ? { slowMs: 1_200 } : undefined;
+  expect(await time.until(token.get())).toBe('old');
+  await time.pass(500);
+  expect(process.story()).toEqual(['read', 'adopted']);
+});
