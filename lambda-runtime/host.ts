@@ -48,9 +48,11 @@ export interface TableClock extends Clock {
    * alone.
    */
   learn(date: number, sentAt: number, receivedAt: number): void;
+  /** What replies told leaves too much open for any decision: the first one, or the first after the own clock was set, took too long. */
+  isUnsure(): boolean;
 }
 
-/** What a reply leaves, if it came within 2 s: more says too little. */
+/** What a reply leaves that came within 2 s: more says too little. */
 const WIDEST_INTERVAL_MS = 3_000;
 /** With the own clock the table's time may be off by this much and no more: two instances then differ by less than the grace of a lease. */
 const LARGEST_ERROR_MS = 900;
@@ -64,8 +66,7 @@ export function tableClock(host: Host): TableClock {
     monotonic: () => host.monotonic(),
     learn(date, sentAt, receivedAt) {
       const [low, high] = [date - receivedAt, date + 1_000 - sentAt];
-      const width = high - low;
-      if (!(width >= 0 && width <= WIDEST_INTERVAL_MS)) return; // a freeze or a jump lies between, or the header is no date
+      if (!(high - low >= 0)) return; // a jump lies between, or the header is no date
       const isSet = low > highest || high < lowest;
       lowest = isSet ? low : Math.max(lowest, low);
       highest = isSet ? high : Math.min(highest, high);
@@ -73,6 +74,7 @@ export function tableClock(host: Host): TableClock {
       const slack = lowest <= 0 && highest >= 0 ? Math.max(LARGEST_ERROR_MS, middle - lowest) : middle - lowest;
       offset = Math.round(Math.min(Math.max(0, highest - slack), lowest + slack));
     },
+    isUnsure: () => highest - lowest > WIDEST_INTERVAL_MS && lowest > -Infinity,
   };
 }
 

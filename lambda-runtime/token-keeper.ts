@@ -39,7 +39,7 @@ export interface TokenKeeper {
 
 export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { readonly clock: TableClock; readonly store: TokenStore }): TokenKeeper {
   const memory = tokenMemory(host);
-  const means: TokenMeans = { tokenId, host, clock, memory, table: tokenTable({ tokenId, host, store, memory }) };
+  const means: TokenMeans = { tokenId, host, clock, memory, table: tokenTable({ tokenId, host, clock, store, memory }) };
   let flight: RefreshFlight | undefined;
 
   const fly = async (caller: Caller): Promise<StoredToken> => {

@@ -1,6 +1,6 @@
 import type { SharedTokenError } from './errors';
 import type { Tell } from './events';
-import { type Deadline, type Host, LIMIT_REACHED, withLimit } from './host';
+import { type Deadline, type Host, LIMIT_REACHED, type TableClock, withLimit } from './host';
 import { backOff, CLOCK_JUMP_MS, TABLE_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
@@ -20,6 +20,7 @@ export interface Requester {
 interface TableMeans {
   readonly tokenId: string;
   readonly host: Host;
+  readonly clock: TableClock;
   readonly store: TokenStore;
   readonly memory: TokenMemory;
 }
@@ -39,7 +40,7 @@ export interface TokenTable {
   trouble(): SharedTokenError | undefined;
 }
 
-export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenTable {
+export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans): TokenTable {
   let lastTrouble: TableTrouble | undefined;
 
   const attempt = async (send: (signal: AbortSignal) => Promise<WriteReply>, ms: number): Promise<WriteReply> => {
@@ -47,11 +48,11 @@ export function tokenTable({ tokenId, host, store, memory }: TableMeans): TokenT
     const [wall, monotonic] = [host.now(), host.monotonic()];
     const reply = await withLimit({ host, ms }, send);
     if (reply === LIMIT_REACHED) throw new TableTrouble(false, new Error('No answer within the limit of one request'));
-    // After a freeze, or by a clock that jumped, nothing can be decided from it: it counts as lost, and the next answer tells the time.
+    // After a freeze, by a clock that jumped, or while the table's time is not known, nothing can be decided from it: it counts as lost, and the next answer
+    // tells the time.
     const [took, tookByMonotonic] = [host.now() - wall, host.monotonic() - monotonic];
-    if (Math.max(took, tookByMonotonic) > ms + CLOCK_JUMP_MS || Math.abs(took - tookByMonotonic) > CLOCK_JUMP_MS) {
-      throw new TableTrouble(false, new Error('A freeze, or a clock that jumped, during the request'));
-    }
+    const isLost = Math.max(took, tookByMonotonic) > ms + CLOCK_JUMP_MS || Math.abs(took - tookByMonotonic) > CLOCK_JUMP_MS || clock.isUnsure();
+    if (isLost) throw new TableTrouble(false, new Error('A freeze, a clock that jumped, or a reply too slow to tell the time'));
     lastTrouble = undefined;
     memory.apply(reply.item, request);
     return reply;

@@ -50,6 +50,23 @@ describe('takeover', () => {
     expect(provider.calls).toBe(1);
   });
 
+  test('a first reply that took too long to tell the time decides nothing: a clock that is an hour ahead takes nobody\'s lease away', async () => {
+    await storeRejectedToken({ lease: deadLease(-20_000, 25_000) });
+    const { provider, options } = providerWith();
+    const instance = new Instance();
+    instance.host.wallOffset = 3_600_000;
+    let reads = 0;
+    table().faults = () => {
+      reads++;
+      if (reads < 3) return { kind: 'failBefore' }; // each attempt may take longer than the one before: the third up to 4 s
+      if (reads === 3) instance.host.pass(2_500);
+      return undefined;
+    };
+    await expect(instance.token(tokenId(), options).get({ timeoutMs: 4_000 })).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(reads).toBeGreaterThan(3);
+    expect(provider.calls).toBe(0);
+  });
+
   test('the table is everybody\'s clock: an instance whose own clock is an hour ahead takes nobody\'s lease away', async () => {
     const { provider, options } = providerWith({ latencyMs: 400 });
     const holder = new Instance();
