@@ -23,8 +23,11 @@ const TOKEN_OPTIONS: Record<keyof SharedTokenOptions, readonly [Check, string]> 
   onEvent: A_FUNCTION,
 };
 
+/** `Date` finds a year in many a text. */
+const ISO_8601 = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
 /** Epoch *seconds* would be in 1970, and no token would ever be older. */
-const isMoment: Check = value => (typeof value === 'number' || typeof value === 'string' || value instanceof Date) && new Date(value).getTime() > 1e11;
+const isMoment: Check = value => (typeof value === 'number' || value instanceof Date || (typeof value === 'string' && ISO_8601.test(value)))
+  && new Date(value).getTime() > 1e11;
 
 /** Of any call. */
 const CALL_OPTIONS: Record<keyof UseOptions<unknown> | keyof ForcedRefreshOptions, readonly [Check, string]> = {

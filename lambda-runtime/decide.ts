@@ -92,7 +92,10 @@ function decideForced(situation: Situation, since: number): Decision {
   if (isLeaseAlive(situation)) return { action: 'skip' };
   const left = coolDownLeft(item?.failure, now);
   if (left > 0) return { action: 'fail', code: 'COOLING_DOWN', retryAt: now + left };
-  return timeAllows(situation) ? { action: 'claim' } : { action: 'fail', code: 'DEADLINE_EXCEEDED' };
+  // Nobody needs it: it is not begun where it could be cut short, and a refresh token be used up for nothing.
+  const isNeeded = !isUsable(item?.token, situation.rejection, now);
+  const isLongEnough = isNeeded ? timeAllows(situation) : timeAllows({ ...situation, longestTimeLeftMs: Infinity });
+  return isLongEnough ? { action: 'claim' } : { action: 'fail', code: 'DEADLINE_EXCEEDED' };
 }
 
 /** Is a token that is doubted about to be replaced, as far as is known? */

@@ -54,7 +54,7 @@ export function claimRequest(table: string, tokenId: string, { lease, base, ende
 
 export function commitRequest(table: string, tokenId: string, commit: Commit): UpdateRequest {
   const { token: { accessToken, issuedAt, expiresAt = GONE }, refreshToken, refreshMs, failure = GONE, expireAfter = GONE } = commit;
-  const { earlyRejections, onlyIf } = commit;
+  const { earlyRejections, onlyIf, keepsFailure } = commit;
   const isLate = !('lease' in onlyIf);
   return update(table, tokenId, {
     set: {
@@ -63,7 +63,7 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
       expiresAt,
       refreshToken,
       refreshMs,
-      failure,
+      failure: keepsFailure ? undefined : failure,
       expireAfter,
       ...(earlyRejections && metaWith(earlyRejections, isLate)),
       lease: isLate ? undefined : GONE, // late, it is somebody else's by now, or nobody's: it stays

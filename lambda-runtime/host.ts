@@ -1,3 +1,5 @@
+import { CLOCK_JUMP_MS } from './timing';
+
 /** The two clocks that everything goes by. */
 export interface Clock {
   /** Wall clock, milliseconds since the epoch. May be wrong, and may jump. */
@@ -44,37 +46,40 @@ export interface TableClock extends Clock {
   /**
    * The header counts whole seconds, and was written at some moment between request and reply: that leaves an interval of offsets that are possible. An own
    * clock that may be right is taken as it is, or nearly so, since most are right to the millisecond and waiters plan by that; else the middle of what all
-   * replies leave. Two instances never differ by more than the grace of a lease. When nothing is left, the own clock was set, and the newest reply counts
-   * alone.
+   * replies leave. Two instances never differ by more than the grace of a lease. Once the own clock was set, the newest reply counts alone.
    */
   learn(date: number, sentAt: number, receivedAt: number): void;
   /** What replies told leaves too much open for any decision: the first one, or the first after the own clock was set, took too long. */
   isUnsure(): boolean;
 }
 
-/** What a reply leaves that came within 2 s: more says too little. */
-const WIDEST_INTERVAL_MS = 3_000;
-/** With the own clock the table's time may be off by this much and no more: two instances then differ by less than the grace of a lease. */
+/** By so much the table's time may be off, and no more: two instances then differ by less than the grace of a lease. */
 const LARGEST_ERROR_MS = 900;
 
 export function tableClock(host: Host): TableClock {
   let lowest = -Infinity;
   let highest = Infinity;
   let offset = 0;
+  const drift = () => host.now() - host.monotonic();
+  let lastDrift = drift();
+  let wasSet = false;
   return {
     now: () => host.now() + offset,
     monotonic: () => host.monotonic(),
     learn(date, sentAt, receivedAt) {
       const [low, high] = [date - receivedAt, date + 1_000 - sentAt];
-      if (!(high - low >= 0)) return; // a jump lies between, or the header is no date
-      const isSet = low > highest || high < lowest;
-      lowest = isSet ? low : Math.max(lowest, low);
-      highest = isSet ? high : Math.min(highest, high);
+      const isSet = Math.abs(drift() - lastDrift) > CLOCK_JUMP_MS;
+      // Set during the request, its interval is wrong; so the reply after it counts alone, too.
+      const isAlone = isSet || wasSet || low > highest || high < lowest;
+      lastDrift = drift();
+      wasSet = isSet;
+      if (!(high - low >= 0)) return; // the header is no date
+      lowest = isAlone ? low : Math.max(lowest, low);
+      highest = isAlone ? high : Math.min(highest, high);
       const middle = (lowest + highest) / 2;
-      const slack = lowest <= 0 && highest >= 0 ? Math.max(LARGEST_ERROR_MS, middle - lowest) : middle - lowest;
-      offset = Math.round(Math.min(Math.max(0, highest - slack), lowest + slack));
+      offset = Math.round(lowest > 0 || highest < 0 ? middle : Math.min(Math.max(0, highest - LARGEST_ERROR_MS), lowest + LARGEST_ERROR_MS));
     },
-    isUnsure: () => highest - lowest > WIDEST_INTERVAL_MS && lowest > -Infinity,
+    isUnsure: () => lowest > -Infinity && highest - lowest > 2 * LARGEST_ERROR_MS,
   };
 }
 

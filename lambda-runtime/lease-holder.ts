@@ -4,7 +4,7 @@ import { type Answer, claimOf, commitOf } from './lease-writes';
 import type { Refresh } from './public-types';
 import { type FailedHow, failureOf, type RefreshFailure, toFailure } from './refresh-failure';
 import { validateRefreshResult } from './refresh-result';
-import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, LONGEST_LEASE_MS, SAVE_LIMIT_MS } from './timing';
+import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, LONGEST_LEASE_MS, SAVE_LIMIT_MS, timeEnoughToReplay } from './timing';
 import { tokenError } from './token-error';
 import { type Failure, isSameBase, type Lease, type TokenItem } from './token-item';
 import type { TokenMeans } from './token-keeper';
@@ -63,6 +63,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   let carried: string | undefined;
   /** Was another token stored between the claim and its lost reply? Then nobody needs this refresh. */
   let isOutdated = false;
+  /** When a failure was recorded. */
+  let failedAt: number | undefined;
   /** What the claim recorded, if it was a takeover. */
   let tookOver: Failure | undefined;
 
@@ -78,7 +80,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
 
   /** The same claim is sent until the item shows it or something newer: it may have been applied though its reply was lost. */
   const claim = async (): Promise<'settled' | 'throttled' | undefined> => {
-    const request = claimOf(lease, memory.item);
+    const request = claimOf(lease, memory.item, means.forced);
     try {
       const { applied, item } = await table.claim(request, { tell, timeLeft: means.claimTimeLeft, stop, throttled: 'throw' });
       if (!applied && item?.lease?.id !== leaseId) return 'settled';
@@ -117,7 +119,10 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     }
   };
 
-  const failureToRecord = (how: FailedHow) => toFailure(how, claimed?.failure, Math.round(clock.now()), means.forced);
+  const failureToRecord = (how: FailedHow): Failure => {
+    failedAt = Math.round(clock.now());
+    return toFailure(how, claimed?.failure, failedAt, means.forced);
+  };
 
   /** For an auth limit above the longest lease, a person who logs in: the end of the lease is moved while the request is under way, never after it. */
   const keepRenewing = async (isOver: AbortSignal): Promise<void> => {
@@ -132,12 +137,12 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   };
 
   /**
-   * A rotating refresh token is used up even if its answer is lost: within the lease it is replayed once, and providers grant that. An answer to the first
-   * request that comes during the replay counts only if the replay brings none: the replay's is the newer one, and may have ended the other.
+   * A rotating refresh token is used up even if its answer is lost: within the lease it is replayed once, where there is time for both, and most providers grant
+   * that. An answer to the first request that comes during the replay counts only if the replay brings none: the replay's is the newer one, and may have ended the other.
    */
   const send = async (): Promise<Answer | typeof LIMIT_REACHED> => {
     const ms = leaseMs < neededMs ? limitMs : Math.min(limitMs, leaseLeft());
-    if (!refreshToken()) return request(ms, storeLate);
+    if (!refreshToken() || !timeEnoughToReplay(ms, claimed?.refreshMs)) return request(ms, storeLate);
     let isReplaying = false;
     let late: Answer | undefined;
     const first = await request(ms / 2, answer => {
@@ -171,7 +176,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const refreshToken = () => carried ?? claimed?.refreshToken;
 
   const lateCommitOf = (answer: Answer) =>
-    commitOf({ lease, claimed, carried, earlyRejections, forced: means.forced }, answer, Math.round(clock.now()));
+    commitOf({ lease, claimed, carried, earlyRejections, failedAt, forced: means.forced }, answer, Math.round(clock.now()));
 
   /** The provider has issued it: so it is used from now on, and stored as soon as the table takes it, if not now then with a later call. */
   const store = async (answer: Answer): Promise<RefreshOutcome> => {

@@ -8,14 +8,14 @@ import type { Claim, Commit } from './token-store';
  * What the holder of a lease writes, as pure functions of what it knows.
  */
 
-export function claimOf(lease: Lease, item: TokenItem | undefined): Claim {
+export function claimOf(lease: Lease, item: TokenItem | undefined, forced: boolean): Claim {
   const { base, lease: ended, failure: endured } = item ?? {};
-  return { lease, base, ended, endured, failure: ended && formerHolderDied(lease, endured), expireAfter: expireAfterClaim(lease, item) };
+  return { lease, base, ended, endured, failure: ended && formerHolderDied(lease, endured, forced), expireAfter: expireAfterClaim(lease, item) };
 }
 
 /** A holder that dies each time must not be a crash loop on the provider: the pause after this lease grows with each takeover in a row. */
-function formerHolderDied({ since, until }: Lease, previous: Failure | undefined): Failure {
-  return { ...toFailure({ code: 'HOLDER_DIED' }, previous, until + LEASE_GRACE_MS), at: since };
+function formerHolderDied({ since, until }: Lease, previous: Failure | undefined, forced: boolean): Failure {
+  return { ...toFailure({ code: 'HOLDER_DIED' }, previous, until + LEASE_GRACE_MS, forced), at: since };
 }
 
 /** Keeps a deletion by time to live away from the lease. An item that lives for ever gets none: its refresh token may be the only credential. */
@@ -33,6 +33,8 @@ export interface Holding {
   readonly carried: string | undefined;
   /** The storm guard's count, this refresh included. */
   readonly earlyRejections: number;
+  /** When its failure was recorded, if one was. */
+  readonly failedAt?: number | undefined;
   /** Nobody needed this refresh: see {@link Failure.forced}. */
   readonly forced: boolean;
 }
@@ -43,7 +45,7 @@ export interface Answer extends FreshToken {
 }
 
 /** The late commit: it asks for the token that was claimed, not for the lease. */
-export function commitOf({ lease, claimed, carried, earlyRejections, forced }: Holding, answer: Answer, now: number): Commit {
+export function commitOf({ lease, claimed, carried, earlyRejections, failedAt, forced }: Holding, answer: Answer, now: number): Commit {
   const { accessToken, issuedAt, expiresAt, tookMs } = answer;
   const refreshToken = answer.refreshToken ?? carried;
   const { base, meta, refreshMs } = claimed ?? {};
@@ -53,10 +55,16 @@ export function commitOf({ lease, claimed, carried, earlyRejections, forced }: H
     token: { accessToken, issuedAt, expiresAt },
     refreshToken,
     refreshMs: smoothRefreshMs(refreshMs, Math.min(tookMs, LONGEST_USUAL_REFRESH_MS)),
+    failedAt,
     failure: pauseAfter(answer, claimed, now, forced),
     earlyRejections: earlyRejections === (meta?.earlyRejections ?? 0) ? undefined : { count: earlyRejections, metaExists: meta !== undefined },
     expireAfter: keepsForEver ? undefined : expireAfter(Math.max(expiresAt, lease.until)),
   };
+}
+
+/** A pause that a later attempt was told to make is not over because an earlier answer is stored at last. */
+export function failureSince({ failedAt, token }: Pick<Commit, 'failedAt' | 'token'>, item: TokenItem | undefined): Failure | undefined {
+  return item?.failure && item.failure.at > (failedAt ?? token.issuedAt) ? item.failure : undefined;
 }
 
 /** The same token again, or one that is over on arrival: stored, but nobody asks again at once. */

@@ -5,14 +5,13 @@ export type Outcome<T> = { readonly value: T } | { readonly error: unknown };
 export function isUnauthorized(outcome: Outcome<unknown>): boolean {
   const subject = 'error' in outcome ? outcome.error : outcome.value;
   try {
-    return saysUnauthorized(subject) || saysUnauthorized((subject as { readonly response?: unknown } | null | undefined)?.response);
+    return saysUnauthorized(subject) || saysUnauthorized((Object(subject) as { readonly response?: unknown }).response);
   } catch {
     return false; // a getter of the value's own that throws
   }
 }
 
 function saysUnauthorized(subject: unknown): boolean {
-  if (typeof subject !== 'object' || subject === null) return false;
-  const { status, statusCode, $metadata } = subject as { status?: unknown; statusCode?: unknown; $metadata?: { httpStatusCode?: unknown } };
+  const { status, statusCode, $metadata } = Object(subject) as { status?: unknown; statusCode?: unknown; $metadata?: { httpStatusCode?: unknown } };
   return [status, statusCode, $metadata?.httpStatusCode].includes(401);
 }

@@ -39,6 +39,8 @@ const ASSUMED_LIFE_MS = 20 * MINUTE;
 export const DEFAULT_CALL_LIMIT_MS = 30 * SECOND;
 /** What took longer than this, a person's log-in say, is nothing to plan the next refresh by. */
 export const LONGEST_USUAL_REFRESH_MS = 10 * SECOND;
+/** A refresh that was never measured may last this long. */
+const UNKNOWN_REFRESH_MS = SECOND;
 /** What a refresh is taken to last until one was measured. */
 const ASSUMED_REFRESH_MS = 300;
 /** A reader without a right to refresh looks this long for somebody else's new token. */
@@ -129,6 +131,14 @@ export function authLimit(timeLeftMs: number, configured = DEFAULT_AUTH_LIMIT_MS
  */
 export function timeEnoughToClaim(timeLeftMs: number, longestTimeLeftMs: number, refreshMs = ASSUMED_REFRESH_MS): boolean {
   return authLimit(timeLeftMs, Infinity) >= min(2 * refreshMs, 0.8 * authLimit(longestTimeLeftMs, Infinity));
+}
+
+/**
+ * Is there time to send a request again that got no answer in half of it? Not where it would be too slow rather than lost: some providers take a replay for
+ * theft.
+ */
+export function timeEnoughToReplay(limitMs: number, refreshMs = UNKNOWN_REFRESH_MS): boolean {
+  return limitMs / 2 >= 2 * refreshMs;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isRejected, isTooYoungToReject, isUsable, type Rejection, type Situation } from './decide';
 import type { Host } from './host';
+import { failureSince } from './lease-writes';
 import { aheadPause, rejectedEarly } from './timing';
 import { isSameBase, type StoredToken, type TokenItem } from './token-item';
 import type { Commit } from './token-store';
@@ -90,7 +91,7 @@ export function tokenMemory(host: Host): TokenMemory {
     hasToSave: () => memory.unsaved !== undefined && !memory.isAheadPaused(),
     applyUnsaved(commit) {
       memory.unsaved = commit;
-      take({ ...item, token: { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 }, lease: undefined, failure: undefined });
+      take({ ...item, token: { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 }, lease: undefined, failure: failureSince(commit, item) });
     },
     pauseAhead() {
       aheadPausedUntil = host.monotonic() + aheadPause(host.random());

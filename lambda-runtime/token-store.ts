@@ -38,6 +38,10 @@ export interface Commit {
   readonly refreshMs: number;
   /** The provider's answer was of no use (the same token again, or one already expired): stored, but the next refresh waits. */
   readonly failure: Failure | undefined;
+  /** When this attempt's own failure was recorded, if one was: one that was recorded later is another attempt's, and outlasts a late commit. */
+  readonly failedAt?: number | undefined;
+  /** Leave the stored failure as it is. */
+  readonly keepsFailure?: boolean;
   readonly earlyRejections: { readonly count: number; readonly metaExists: boolean } | undefined;
   /** `undefined`: the item must outlive everything, so that no time to live deletes the only credential. */
   readonly expireAfter: number | undefined;

@@ -1,6 +1,7 @@
 import type { SharedTokenError } from './errors';
 import type { Tell } from './events';
 import { type Deadline, type Host, LIMIT_REACHED, type TableClock, withLimit } from './host';
+import { failureSince } from './lease-writes';
 import { backOff, CLOCK_JUMP_MS, TABLE_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
@@ -89,7 +90,8 @@ export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans):
     },
     claim: (claim, by) => persist(signal => store.claim(tokenId, claim, signal), by),
     async commit(commit, by) {
-      const reply = await persist(signal => store.commit(tokenId, commit, signal), by);
+      const keepsFailure = 'base' in commit.onlyIf && failureSince(commit, memory.item) !== undefined;
+      const reply = await persist(signal => store.commit(tokenId, { ...commit, keepsFailure }, signal), by);
       if (isTokenOf(reply.item, commit)) {
         memory.markTold();
         by.tell('committed', { generation: reply.item?.base?.generation });

@@ -90,9 +90,11 @@ function scheduledPause(count: number): number {
 
 /** Clocks that are off agree with the table's to a second each, and by two more where replies were slow. */
 const TOLERANCE_MS = 3_000;
-/** The table's time is known to half of a second and the time of a request, even where the own clock is exact: two instances differ by no more. */
-const KNOWN_TO_MS = 1_500;
+/** Where the own clock is exact, the table's time is, too, or nearly so; where replies are slow, less so. */
+const KNOWN_TO_MS = 900;
 const ROUNDING_MS = 5;
+/** Of a clock during a lease. */
+const DRIFT_MS = 50;
 
 /**
  * Sees everything: true time, the table, the provider, which process lives. Compares what happens with what docs/protocol.md promises, at every step, and
@@ -114,10 +116,12 @@ export class Observer {
   private startedInThisStep: TokenCall[] = [];
   private claims = 0;
   private authCalls = 0;
-  /** Under which lease the stored token was fetched. */
-  private storedOrder = 0;
+  /** By which request the stored token was fetched. */
+  private storedRank = 0;
   /** Leases since the last token under which the provider was asked. */
   private attempts = 0;
+  /** Under which lease the last failure was recorded. */
+  private failureOrder = 0;
   /** Until when the holder of a lease that went with its item may wait for an answer. */
   voidUntil = 0;
   private readonly toleranceMs: number;
@@ -175,7 +179,7 @@ export class Observer {
       lease.end = this.scheduler.now;
       lease.isVoid = true;
     }
-    this.storedOrder = 0;
+    this.storedRank = 0;
     this.attempts = 0;
   }
 
@@ -185,7 +189,7 @@ export class Observer {
     const { now } = this.scheduler;
     const lease = this.leases.get(leaseId) ?? newLease(leaseId, 0);
     this.expect('I1', lease.order > 0, () => `${by} asks the provider without a lease`);
-    const isInTime = lease.isVoid || now <= lease.end + this.toleranceMs;
+    const isInTime = lease.isVoid || now <= lease.end + DRIFT_MS;
     this.expect('I1', isInTime, () => `${by} asks the provider ${now - lease.end} ms after the end of its lease ${lease.id}`);
     for (const other of this.openCalls) {
       // Whoever deletes an item voids its lease, and the holder cannot know.
@@ -331,11 +335,16 @@ export class Observer {
   private stored({ onlyIf, token }: Commit, { instance, before, after }: Written): void {
     const mine = this.credentials.filter(({ issued, instance: to }) => to === instance && issued.accessToken === token.accessToken).at(-1);
     const order = mine?.lease.order ?? 0;
-    this.expect('I2', order >= this.storedOrder, () => `${instance.name} overwrites a token fetched under a later lease`);
-    this.storedOrder = order;
+    const endured = before?.failure as Failure | undefined;
+    const isOfLaterAttempt = endured !== undefined && endured.code !== 'HOLDER_DIED' && this.failureOrder > order;
+    const knows = !('lease' in onlyIf) && instance.known?.failure?.at === endured?.at;
+    this.expect('I6', !isOfLaterAttempt || !knows || after?.failure !== undefined, () => `${instance.name}'s late commit ends the pause that a later attempt was told to make`);
+    const rank = mine?.rank ?? 0;
+    this.expect('I2', rank >= this.storedRank, () => `${instance.name} overwrites a token that was fetched later`);
+    this.storedRank = rank;
     const isVoid = mine?.lease.isVoid ?? false;
     if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order && (isVoid || lease.isVoid)) lease.isOvertaken = true;
-    this.newestCommitted = Math.max(this.newestCommitted, mine?.rank ?? 0);
+    this.newestCommitted = Math.max(this.newestCommitted, rank);
     this.committed.add(token.accessToken);
     this.checkLeaseRemoval('lease' in onlyIf ? onlyIf.lease : undefined, instance, before, after);
     const keepsRefreshToken = before?.refreshToken === undefined || after?.refreshToken !== undefined;
@@ -357,6 +366,7 @@ export class Observer {
       return;
     }
     this.expect('I6', isOfThisToken, () => `${instance.name} records a failure on a token that is newer than its attempt`);
+    this.failureOrder = this.leases.get(lease)?.order ?? 0;
     const { count, at, retryAt, forced } = failure.failure;
     const isAsked = this.forcedSince(instance) !== undefined && this.knowsUsableToken(instance);
     const isHarmless = !isAsked || forced === true || retryAt <= this.scheduler.now;

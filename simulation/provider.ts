@@ -69,9 +69,9 @@ export class Provider {
     return { error: 'invalid_grant' };
   }
 
-  /** Within the grace: the same refresh token again, and an access token that is alive. */
+  /** Within the grace: the same refresh token again, and an access token that is alive: the same one, or a new one. */
   private again(issued: Issued): Issued {
-    if (this.isValid(issued.accessToken)) return issued;
+    if (this.isValid(issued.accessToken) && issued.number % 2 === 0) return issued;
     const { number, accessToken, expiresAt } = this.issue();
     this.current = issued.refreshToken;
     return { number, accessToken, expiresAt, refreshToken: issued.refreshToken };

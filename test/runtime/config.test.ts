@@ -1,4 +1,4 @@
-import { callLimitMs, checkCallOptions, checkTokenId, checkTokenOptions, holderName, tableOf } from '../../lambda-runtime/config';
+import { callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, sinceOf, tableOf } from '../../lambda-runtime/config';
 import { SharedTokenError } from '../../lambda-runtime/errors';
 import type { CallOptions, SharedTokenOptions } from '../../lambda-runtime/public-types';
 import { ENV, TOKEN_ID_MAX_BYTES } from '../../src/private/contract';
@@ -48,8 +48,8 @@ describe('a token id', () => {
     ['undefined', undefined, 'undefined'],
     ['null', null, 'null'],
     ['a symbol', Symbol('x'), 'got'],
-    ['an object', {}, 'got'],
-    ['an array', ['crm'], 'got'],
+    ['an object', {}, 'an object'],
+    ['an array', ['crm'], 'an object'],
     ['an object without a prototype', Object.create(null), 'got'],
   ])('that is %s is refused', (_, id, got) => {
     const error = errorOf(() => checkTokenId(id));
@@ -133,6 +133,31 @@ describe('the options of a call', () => {
   test('a whole Lambda context in their place is refused: the call would have no deadline', () => {
     expect(errorOf(check({ awsRequestId: 'x', functionName: 'fn', ...contextWith(3_000) })).code).toBe('INVALID_OPTION');
   });
+});
+
+describe('the moment of an event', () => {
+  const MOMENT = Date.UTC(2026, 0, 1);
+
+  test.each([MOMENT, new Date(MOMENT), '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00Z'])('may be %p', since => {
+    expect(() => checkCallOptions('crm', { since } as CallOptions)).not.toThrow();
+    expect(sinceOf(since)).toBe(MOMENT);
+  });
+
+  test.each([
+    ['seconds', MOMENT / 1_000], ['no date', 'yesterday'], ['a year in a text', 'soon 2099'], ['no moment', new Date(NaN)], ['nothing', null], ['a list', [MOMENT]], ['a flag', true],
+  ])('is refused where it is %s, and the error says what may be given', (_, since) => {
+    const error = errorOf(() => checkCallOptions('crm', { since } as never));
+    expect(error.code).toBe('INVALID_OPTION');
+    expect(error.message).toContain('"since"');
+    expect(error.message).toMatch(/Date.*milliseconds.*ISO 8601/);
+  });
+
+  test('is as late as can be where none is given: every token was issued before', () => expect(sinceOf()).toBe(Infinity));
+});
+
+test('what use is given must be a function', () => {
+  expect(() => checkCall('crm', async () => 1)).not.toThrow();
+  expect(errorOf(() => checkCall('crm', 'token'))).toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining('use takes a function') });
 });
 
 describe('the table', () => {

@@ -116,8 +116,8 @@ test('ends with its deadline: by what the table does, or by who refreshes', asyn
   expect(time.passed).toBeLessThanOrEqual(1_200);
 });
 
-test('too little time for a refresh: an error, and the next one with as much claims', async () => {
-  time.put(stored({ refreshMs: 5_000 }));
+test('too little time for a refresh that is needed: an error, and the next one with as much claims', async () => {
+  time.put(stored({ refreshMs: 5_000, issuedAt: time.now - 10 * MINUTE, expiresAt: time.now - MINUTE }));
   const token = time.process().token({ refresh: providing(100) });
   await time.until(token.refresh({ since: time.now - 20 * MINUTE })); // skipped, with all the time in the world
   expect(await time.errorOf(token.refresh({ timeoutMs: 2_000 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('too little time') });

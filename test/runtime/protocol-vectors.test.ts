@@ -228,7 +228,7 @@ describe('requests', () => {
     commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, forced }, answer as Answer, at);
   const operations: Readonly<Record<string, Send>> = {
     'read': store => store.read(TOKEN_ID, signal),
-    'claim': (store, { lease, seen }) => store.claim(TOKEN_ID, claimOf(lease as Lease, itemOf(seen)), signal),
+    'claim': (store, { lease, seen }) => store.claim(TOKEN_ID, claimOf(lease as Lease, itemOf(seen), false), signal),
     'renew': (store, { lease, until = NaN }) => store.renew(TOKEN_ID, { lease: lease?.id ?? '', until }, signal),
     'commit': (store, given) => store.commit(TOKEN_ID, { ...lateCommitOf(given), onlyIf: { lease: given.lease?.id ?? '' } }, signal),
     'commit late': (store, given) => store.commit(TOKEN_ID, lateCommitOf(given), signal),

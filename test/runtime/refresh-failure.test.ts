@@ -40,6 +40,20 @@ describe('the code', () => {
     }
   });
 
+  test('is never a code that is a number, which libraries count in ways of their own', () => {
+    expect(codeOf({ code: 11, name: 'MongoError' })).toBe('MongoError');
+  });
+
+  test('of what has getters that throw is refresh_failed, and asks for no pause', () => {
+    const hostile = { status: 429, get retryAfter(): never { throw new Error('a getter\'s own trouble'); } };
+    expect(failed(hostile)).toMatchObject({ code: 'refresh_failed', terminal: false, retryAfterMs: 0 });
+  });
+
+  test('and Retry-After of an HTTP client\'s error are those of its response', () => {
+    const response = { status: 400, data: { error: 'temporarily_unavailable' }, headers: { 'retry-after': '90' } };
+    expect(failed({ code: 'ERR BAD REQUEST', response })).toMatchObject({ code: 'temporarily_unavailable', retryAfterMs: 90 * SECOND });
+  });
+
   test('a cause without a usable code is passed over', () => {
     for (const cause of [undefined, null, 'text', 7, {}, { code: 'a text' }]) expect(codeOf({ cause, name: 'HttpError' })).toBe('HttpError');
   });
@@ -66,7 +80,7 @@ describe('terminal answers', () => {
 });
 
 describe('Retry-After', () => {
-  test.each([[30, 30], [0.5, 0.5], ['30', 30], [' 30 ', 30], ['1.5', 1.5], [1, 1]])('%p seconds', (value, seconds) => {
+  test.each([[30, 30], [0.5, 0.5], ['30', 30], [' 30 ', 30], ['1.5', 1.5], ['1.25', 1.25], [1, 1]])('%p seconds', (value, seconds) => {
     expect(retryAfterOf(value)).toBe(seconds * SECOND);
   });
 
@@ -89,7 +103,7 @@ describe('Retry-After', () => {
     expect(retryAfterOf(value)).toBe(0);
   });
 
-  test.each(['later 2099', 'try 9999', '$3000'])('%p, a text in which a lenient parser finds a year, asks for nothing', value => {
+  test.each(['later 2099', 'try 9999', '$3000', 'at Fri, 31 Dec 9999 23:59:59 GMT', 'at 9999-12-31T23:59:59Z', '9999-12-31T23:59:59Z at last'])('%p, a text in which a lenient parser finds a year, asks for nothing', value => {
     expect(retryAfterOf(value)).toBe(0);
   });
 
@@ -119,6 +133,11 @@ describe('the error for the callers', () => {
     expect(error.message).toContain('"crm"');
     expect(error.message).toContain('invalid_grant');
     expect(error.message).not.toContain('sentinel');
+  });
+
+  test('an error of another token is what refresh threw', () => {
+    const other = new SharedTokenError('COOLING_DOWN', 'x', { tokenId: 'erp' });
+    expect(failed(other).error).toMatchObject({ code: 'REFRESH_FAILED', tokenId: 'crm', cause: other });
   });
 
   test('our own errors stay what they are', () => {

@@ -45,6 +45,11 @@ describe('a rejection of the token', () => {
     expect(isUnauthorized({ error: undefined })).toBe(false);
   });
 
+  test('is not a value whose getter throws: that is the caller\'s to find out', () => {
+    const hostile = { get response(): never { throw new Error('a getter\'s own trouble'); } };
+    expect(isUnauthorized({ value: hostile })).toBe(false);
+  });
+
   test('half-made responses cause no error', () => {
     const halves: unknown[] = [{ response: null }, { response: 401 }, { $metadata: null }, { $metadata: 401 }, Object.create(null)];
     for (const subject of halves) {
