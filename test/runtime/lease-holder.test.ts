@@ -1,5 +1,5 @@
 import { SharedTokenError } from '../../lambda-runtime/errors';
-import type { RefreshRequest, RefreshResult } from '../../lambda-runtime/public-types';
+import type { RefreshRequest, RefreshResult, SharedTokenEvent } from '../../lambda-runtime/public-types';
 import { SimulatedTime } from '../support/simulated-process';
 
 /*
@@ -46,6 +46,34 @@ test('a refresh tells each step, with its lease', async () => {
   expect(time.item()).toEqual({
     tokenId: 'crm', accessToken: 'new', generation: 1, issuedAt: start + 20, expiresAt: start + 20 + HOUR, refreshMs: 100, expireAfter: expect.any(Number),
   });
+});
+
+test('a token that is stored is used without any further request, though the commit\'s reply was lost', async () => {
+  for (const fault of [undefined, 'reply lost'] as const) {
+    const { refresh } = provider([100, fresh('new')]);
+    const token = time.process().token({ refresh });
+    time.faults = ({ operation }) => operation === 'commit' && time.operations().filter(name => name === 'commit').length === 1 ? fault : undefined;
+    await time.until(token.get());
+    const before = time.requests.length;
+    expect(await time.until(token.get())).toBe('new');
+    expect(time.requests).toHaveLength(before);
+    time = new SimulatedTime();
+  }
+});
+
+test('the request is limited to what is left of the lease', async () => {
+  const { refresh } = provider([Infinity, fresh('never')]);
+  const process = time.process();
+  let isFrozen = false;
+  const onEvent = (event: SharedTokenEvent) => {
+    process.events.push(event);
+    if (event.type !== 'claimed' || isFrozen) return;
+    isFrozen = true;
+    process.freeze(4_000);
+  };
+  await time.errorOf(process.token({ refresh, onEvent }).get({ timeoutMs: 13_000 }));
+  const [sent, ended] = ['refreshing', 'refreshed'].map(type => process.events.find(event => event.type === type)?.at ?? NaN);
+  expect((ended ?? NaN) - (sent ?? NaN)).toBe(12_000 - 10 - 4_000);
 });
 
 test.each([
@@ -97,20 +125,20 @@ describe('before the request is sent', () => {
     expect(lease()).toBeUndefined();
   });
 
-  test('a claim whose lost reply hid a newer token asks nobody', async () => {
-    time.put(expired());
+  test.each([false, true])('a claim whose lost reply hid a newer token asks nobody, and records nothing on it (a takeover: %p)', async isTakeover => {
+    time.put(expired(isTakeover ? { lease: { id: 'dead', since: time.now - MINUTE, until: time.now - 50 * SECOND, holder: 'x' } } : {}));
     const { refresh, moments } = provider([100, fresh('new')]);
     time.faults = ({ operation }) => {
       if (operation !== 'claim' || time.operations().filter(name => name === 'claim').length > 1) return undefined;
       // Before it is sent again, a late answer of an earlier holder is stored: it leaves the lease alone.
-      time.after(20, () => time.put({ ...time.item(), accessToken: 'newer', generation: 4, issuedAt: time.now, expiresAt: time.now + HOUR }));
+      time.after(20, () => time.put({ ...time.item(), failure: undefined, accessToken: 'newer', generation: 4, issuedAt: time.now, expiresAt: time.now + HOUR }));
       return 'reply lost';
     };
     expect(await time.until(time.process().token({ refresh }).get())).toBe('newer');
     expect(moments()).toEqual([]);
     expect(time.operations()).toEqual(['read', 'claim', 'claim', 'release']);
     expect(lease()).toBeUndefined();
-    expect(time.item()).not.toHaveProperty('failure');
+    expect(time.item()?.failure).toBeUndefined();
   });
 
   test('what AWS refuses at the claim is the call\'s error', async () => {
@@ -174,6 +202,24 @@ describe('a refresh that fails', () => {
   });
 });
 
+describe('a defect, an error that is none of ours,', () => {
+  const defect = new TypeError('x is not a function');
+
+  test('at the release is told as it is', async () => {
+    const { refresh } = provider([10, new Error('down')]);
+    time.faults = ({ operation }) => operation === 'release' ? defect : undefined;
+    expect(await time.errorOf(time.process().token({ refresh }).get())).toBe(defect);
+  });
+
+  test('at the commit counts as a refresh that failed: the token is used, and the lease given back', async () => {
+    const { refresh } = provider([10, fresh('new')]);
+    time.faults = ({ operation }) => operation === 'commit' ? defect : undefined;
+    const process = time.process();
+    expect(await time.until(process.token({ refresh }).get())).toBe('new');
+    expect(process.events.find(({ type }) => type === 'released')).toMatchObject({ code: 'TypeError' });
+  });
+});
+
 describe('a token that cannot be stored', () => {
   test('because the table refuses it for good: it is used here, and others do not fetch another at once', async () => {
     const { refresh } = provider([100, fresh('new')]);
@@ -205,6 +251,42 @@ describe('a token that cannot be stored', () => {
     expect(time.requests.filter(({ operation }) => operation === 'commit').map(({ at }) => at)).toEqual([120, 1_158, 3_233]);
   });
 
+  test('because its lease was lost, and then the table does not answer: it is used, and stored late with the next call', async () => {
+    time.put(expired());
+    const { refresh, moments } = provider([100, fresh('new')]);
+    time.after(50, () => time.put({ ...time.item(), lease: { id: 'another', since: time.now, until: time.now + MINUTE, holder: 'x' } }));
+    time.faults = ({ operation }) => operation === 'commit' && time.operations().filter(name => name === 'commit').length > 1 ? 'request lost' : undefined;
+    const process = time.process();
+    const token = process.token({ refresh });
+    expect(await time.until(token.get({ timeoutMs: 2_000 }))).toBe('new');
+    expect(process.story()).not.toContain('committed');
+    time.faults = () => undefined;
+    expect(await time.until(token.get())).toBe('new');
+    expect(time.item()).toMatchObject({ accessToken: 'new', generation: 4, lease: { id: 'another' } });
+    expect(moments()).toHaveLength(1);
+  });
+
+  test('because a newer one is: that is adopted, and nothing is left to store', async () => {
+    time.put(expired());
+    const { refresh } = provider([100, fresh('mine')]);
+    time.after(50, () => time.put({ accessToken: 'newer', generation: 4, issuedAt: time.now, expiresAt: time.now + HOUR }));
+    const process = time.process();
+    const token = process.token({ refresh });
+    expect(await time.until(token.get())).toBe('newer');
+    expect(process.story()).toEqual(['read', 'claimed', 'refreshing', 'refreshed', 'adopted']);
+    const before = time.requests.length;
+    expect(await time.until(token.get())).toBe('newer');
+    expect(time.requests).toHaveLength(before);
+  });
+
+  test('because the lease is another\'s, while the item holds the same string of an earlier issue: it is stored late', async () => {
+    time.put(expired());
+    const { refresh } = provider([100, fresh('old')]);
+    time.after(50, () => time.put({ ...time.item(), lease: { id: 'another', since: time.now, until: time.now + MINUTE, holder: 'x' } }));
+    expect(await time.until(time.process().token({ refresh }).get())).toBe('old');
+    expect(time.item()).toMatchObject({ accessToken: 'old', generation: 4, issuedAt: time.now - time.passed + 20 });
+  });
+
   test('a commit whose reply is lost is recognised as ours', async () => {
     const { refresh } = provider([100, fresh('new')]);
     time.faults = ({ operation, at }) => operation === 'commit' && at < 150 ? 'reply lost' : undefined;
@@ -227,6 +309,16 @@ describe('an answer after its limit', () => {
     expect(time.item()).not.toHaveProperty('failure');
     expect(process.events.at(-1)).toMatchObject({ type: 'committed', generation: 1, at: time.now - time.passed + 3_030 });
     expect(await time.until(token.get())).toBe('late');
+  });
+
+  test('is stored though the item was removed, and this process knows it', async () => {
+    const { refresh } = provider([3_000, fresh('late')], [Infinity, fresh('never')]);
+    const process = time.process();
+    await time.errorOf(process.token({ refresh, authLimitMs: 2_000 }).get({ timeoutMs: 2_900 }));
+    time.table.delete('crm');
+    await time.errorOf(process.token().get({ timeoutMs: 50 }));
+    await time.pass(1_500);
+    expect(time.item()).toMatchObject({ accessToken: 'late', generation: 1 });
   });
 
   test('is not, where this process knows a newer one', async () => {
@@ -304,6 +396,58 @@ describe('with a rotating refresh token', () => {
     await time.pass(5_000);
     expect(time.item()).toMatchObject({ accessToken: 'second', refreshToken: 'r-3', generation: 4 });
     expect(await time.until(token.get())).toBe('second');
+  });
+
+  test('both late: the first is stored, then the other one over it, though hardly younger', async () => {
+    const { refresh } = provider([2_500, fresh('first', { refreshToken: 'r-2' })], [3_000, fresh('second', { refreshToken: 'r-3' })], [Infinity, fresh('never')]);
+    const token = time.process().token({ refresh, authLimitMs: 2_000 });
+    await time.errorOf(token.get({ timeoutMs: 2_400 }));
+    await time.pass(MINUTE);
+    expect(time.item()).toMatchObject({ accessToken: 'second', refreshToken: 'r-3', generation: 5 });
+  });
+
+  test('both late, and the reply to the first one\'s commit comes when the second one waits: that is still to be stored', async () => {
+    const { refresh } = provider([2_500, fresh('first', { refreshToken: 'r-2' })], [1_505, fresh('second', { refreshToken: 'r-3' })], [Infinity, fresh('never')]);
+    const token = time.process().token({ refresh, authLimitMs: 2_000 });
+    await time.errorOf(token.get({ timeoutMs: 2_400 }));
+    time.faults = ({ operation, at }) => operation === 'commit' && at > 2_521 ? 'request vanishes' : undefined;
+    await time.pass(5_000);
+    time.faults = () => undefined;
+    await time.until(token.get());
+    expect(time.item()).toMatchObject({ accessToken: 'second', refreshToken: 'r-3' });
+  });
+
+  test('the first one was stored, its reply was lost, and the replay\'s comes late: that takes its place', async () => {
+    const { refresh } = provider([1_200, fresh('first', { refreshToken: 'r-2' })], [3_000, fresh('second', { refreshToken: 'r-3' })]);
+    time.faults = ({ operation, at }) => operation === 'commit' && at < 3_500 ? 'reply vanishes' : undefined;
+    const token = time.process().token({ refresh, authLimitMs: 2_000 });
+    expect(await time.until(token.get({ timeoutMs: 2_900 }))).toBe('first');
+    await time.pass(3_000);
+    expect(time.item()).toMatchObject({ accessToken: 'second', refreshToken: 'r-3', generation: 5 });
+    expect(await time.until(token.get())).toBe('second');
+  });
+
+  test.each([
+    ['half of the limit is left of the lease: it is replayed', 1_188, 2],
+    ['less is left: it is not', 1_189, 1],
+  ])('after a freeze in the first try, %s', async (_, frozenMs, sent) => {
+    const { refresh, asked } = provider([Infinity, fresh('never')]);
+    const process = time.process();
+    time.after(500, () => process.freeze(frozenMs));
+    await time.errorOf(process.token({ refresh, authLimitMs: 2_000 }).get({ timeoutMs: 6_000 }));
+    const firstLease = process.events.filter(({ type, leaseId }) => type === 'refreshing' && leaseId === 'lease-1');
+    expect(firstLease).toHaveLength(sent);
+    expect(asked.length).toBeGreaterThanOrEqual(sent);
+  });
+
+  test('nothing is replayed when everyone has left; an answer that comes then is stored', async () => {
+    const { refresh, moments } = provider([1_500, fresh('first', { refreshToken: 'r-2' })]);
+    const leave = new AbortController();
+    time.after(500, () => leave.abort());
+    await time.errorOf(time.process().token({ refresh, authLimitMs: 2_000 }).get({ signal: leave.signal }));
+    await time.pass(5_000);
+    expect(moments()).toEqual([20]);
+    expect(time.item()).toMatchObject({ accessToken: 'first', refreshToken: 'r-2' });
   });
 
   test('one that could not be stored is handed to the next refresh', async () => {

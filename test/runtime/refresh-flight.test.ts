@@ -96,6 +96,67 @@ describe('callers of one flight', () => {
     expect(moments).toHaveLength(1);
   });
 
+  test('one that comes during the request waits for it, too', async () => {
+    const { refresh } = provider([500, fresh('new')]);
+    const token = time.process().token({ refresh });
+    const first = token.get();
+    await time.pass(100);
+    expect(await time.until(Promise.all([first, token.get()]))).toEqual(['new', 'new']);
+    expect(time.operations()).toEqual(['read', 'claim', 'commit']);
+  });
+
+  test('one that leaves early takes nobody along', async () => {
+    time.put(expired({ lease: leaseFor(12 * SECOND) }));
+    const token = time.process().token();
+    const long = token.get({ timeoutMs: 5_000 });
+    await time.pass(100);
+    const short = time.errorOf(token.get({ timeoutMs: 300 }));
+    time.after(900, () => time.put(stored({ accessToken: 'new', generation: 4, issuedAt: time.now })));
+    expect(await short).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(await time.until(long)).toBe('new');
+  });
+
+  test('the lead stays with one that may refresh when readers join', async () => {
+    time.put(expired({ lease: leaseFor(500) }));
+    const { refresh, moments } = provider([100, fresh('new')]);
+    const process = time.process();
+    const refreshing = process.token({ refresh }).get();
+    await time.pass(100);
+    const reading = process.token().get();
+    expect(await time.until(Promise.all([refreshing, reading]))).toEqual(['new', 'new']);
+    expect(moments).toHaveLength(1);
+  });
+
+  test('when all have left, nothing more is looked for', async () => {
+    time.put(expired({ lease: leaseFor(12 * SECOND) }));
+    const leave = new AbortController();
+    time.after(100, () => leave.abort());
+    expect(await time.errorOf(time.process().token().get({ signal: leave.signal }))).toMatchObject({ code: 'ABORTED' });
+    await time.pass(MINUTE);
+    expect(reads()).toEqual([0]);
+  });
+
+  test('one whose signal is aborted already does not even get a token from memory, and asks nobody', async () => {
+    time.put(stored());
+    const token = time.process().token();
+    await time.until(token.get());
+    expect(await time.errorOf(token.get({ signal: AbortSignal.abort(new Error('enough')) }))).toMatchObject({ code: 'ABORTED', cause: new Error('enough') });
+    expect(reads()).toEqual([0]);
+  });
+
+  test('after a freeze has taken the flight\'s time, the next caller looks at once', async () => {
+    time.put(expired({ refreshMs: 3_000, lease: leaseFor(12 * SECOND) }));
+    const process = time.process();
+    const frozen = process.token().get({ timeoutMs: 5_000 }).catch(() => undefined);
+    await time.pass(100);
+    process.freeze(20_000);
+    time.put(stored({ accessToken: 'new', generation: 4, issuedAt: time.now }));
+    const before = time.passed;
+    expect(await time.until(process.token().get())).toBe('new');
+    expect(time.passed - before).toBe(10);
+    await time.until(frozen);
+  });
+
   test('a new flight is begun when the lease of the first is over', async () => {
     const { refresh, moments } = provider([Infinity, fresh('never')], [100, fresh('new')]);
     const process = time.process();
@@ -103,7 +164,9 @@ describe('callers of one flight', () => {
     const first = token.get({ timeoutMs: 20_000 });
     await time.pass(100);
     process.freeze(15 * SECOND);
+    const before = time.passed;
     expect(await time.until(token.get())).toBe('new');
+    expect(time.passed - before).toBeLessThan(200);
     expect(moments).toHaveLength(2);
     expect(await time.until(first)).toBe('new');
   });
@@ -155,6 +218,42 @@ describe('too little time for a refresh', () => {
   });
 });
 
+test('a first read that took long does not forbid to claim: what it left of the time counts', async () => {
+  time.put(expired({ refreshMs: SECOND }));
+  time.faults = ({ operation, at }) => operation === 'read' && at === 0 ? { slowMs: 890 } : undefined;
+  const { refresh } = provider([900, fresh('new')]);
+  expect(await time.until(time.process().token({ refresh }).get({ timeoutMs: 3_000 }))).toBe('new');
+  expect(time.operations()).toEqual(['read', 'claim', 'commit']);
+});
+
+describe('what a call had too little time for', () => {
+  const slow = async () => {
+    const { refresh, moments } = provider([900, fresh('first', { expiresIn: 100 })], [100, fresh('second')]);
+    const process = time.process();
+    await time.until(process.token({ refresh }).get());
+    await time.pass(2 * MINUTE);
+    return { process, refresh, moments };
+  };
+
+  test('says nothing where it waited for a lease, nor where it only read', async () => {
+    const { process, refresh, moments } = await slow();
+    time.put({ ...time.item(), lease: leaseFor(20 * SECOND) });
+    expect(await time.errorOf(process.token({ refresh }).get({ timeoutMs: 1_200 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    time.put({ ...time.item(), lease: undefined });
+    expect(await time.errorOf(process.token().get({ timeoutMs: 1_200 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(await time.errorOf(process.token({ refresh }).get({ timeoutMs: 1_200 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(moments).toHaveLength(1);
+    expect(await time.until(process.token({ refresh }).get())).toBe('second');
+  });
+
+  test('is told with the failure before, where there was one', async () => {
+    const { process, refresh } = await slow();
+    time.put({ ...time.item(), failure: { code: '503', count: 1, at: time.now - 9_000, retryAt: time.now - 8_000 } });
+    const error = await time.errorOf(process.token({ refresh }).get({ timeoutMs: 1_200 }));
+    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('the last refresh failed (503)') });
+  });
+});
+
 describe('a refresh that fails', () => {
   test('is tried again when its cool-down ends, where the deadline allows', async () => {
     const { refresh, moments } = provider([10, new RefreshError('503')], [10, fresh('new')]);
@@ -195,17 +294,53 @@ describe('a refresh that fails', () => {
     expect(moments).toEqual([571]);
   });
 
-  test('is the cause of an error at the deadline', async () => {
+  test('is the cause of an error at the deadline, when others hold the call up after it', async () => {
     const cause = new RefreshError('503');
-    const { refresh } = provider([10, cause], [Infinity, fresh('never')]);
-    const error = await time.errorOf(time.process().token({ refresh }).get({ timeoutMs: 1_600 })) as SharedTokenError;
-    expect(time.passed).toBeLessThanOrEqual(1_600);
-    expect(error).toBeInstanceOf(SharedTokenError);
-    expect(['REFRESH_FAILED', 'REFRESH_TIMED_OUT', 'DEADLINE_EXCEEDED']).toContain(error.code);
+    const { refresh } = provider([10, cause]);
+    time.after(100, () => time.put({ lease: leaseFor(12 * SECOND) }));
+    const error = await time.errorOf(time.process().token({ refresh }).get({ timeoutMs: 3_000 })) as SharedTokenError;
+    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', cause: { code: 'REFRESH_FAILED', cause } });
+    expect(time.passed).toBe(3_000);
+  });
+
+  test('by an answer that is none is not tried again', async () => {
+    const { refresh, moments } = provider([10, {} as RefreshResult]);
+    expect(await time.errorOf(time.process().token({ refresh }).get())).toMatchObject({ code: 'INVALID_REFRESH_RESULT', tokenId: 'crm' });
+    expect(moments).toHaveLength(1);
+    expect(time.passed).toBe(40);
+  });
+
+  test('by a token that is over on arrival: stored with a pause, and the call fails as one that cools down', async () => {
+    const { refresh, moments } = provider([10, fresh('stale', { expiresIn: 0.001 })]);
+    expect(await time.errorOf(time.process().token({ refresh }).get({ timeoutMs: 900 }))).toMatchObject({ code: 'COOLING_DOWN' });
+    expect(moments).toHaveLength(1);
+    expect(time.item()).toMatchObject({ accessToken: 'stale', failure: { code: 'EXPIRED_ON_ARRIVAL', count: 1 } });
   });
 });
 
 describe('refresh ahead', () => {
+  test('the other callers of a cold process wait for the read alone', async () => {
+    time.put(ending());
+    const { refresh } = provider([500, fresh('new')]);
+    const token = time.process().token({ refresh });
+    const [first, second] = [token.get(), token.get()];
+    expect(await time.until(second)).toBe('old');
+    expect(time.passed).toBe(10);
+    expect(await time.until(first)).toBe('new');
+  });
+
+  test('looks before it claims: where another was quicker, its token is used', async () => {
+    time.put(stored());
+    const { refresh, moments } = provider([500, fresh('own')]);
+    const token = time.process().token({ refresh });
+    await time.until(token.get());
+    await time.pass(28 * MINUTE);
+    time.put(stored({ accessToken: 'new', generation: 4, issuedAt: time.now - MINUTE, expiresAt: time.now + HOUR }));
+    expect(await time.until(token.get())).toBe('new');
+    expect(time.operations()).toEqual(['read', 'read']);
+    expect(moments).toEqual([]);
+  });
+
   test('the first caller fetches the successor, the others use the token at once', async () => {
     time.put(ending());
     const { refresh, moments } = provider([500, fresh('new')]);
@@ -318,11 +453,24 @@ describe('a token that is not stored yet', () => {
     expect(time.item()).toMatchObject({ accessToken: 'new' });
   });
 
+  test('holds up nobody but the call that stores it', async () => {
+    const { token } = await unsavedToken();
+    time.faults = () => 'request vanishes';
+    const start = time.passed;
+    const storing = token.get();
+    await time.pass(100);
+    expect(await time.until(token.get())).toBe('new');
+    expect(time.passed - start).toBe(100);
+    expect(await time.until(storing)).toBe('new');
+  });
+
   test('gives way to one that was stored meanwhile', async () => {
     const { token } = await unsavedToken();
     time.faults = () => undefined;
     time.put(stored({ accessToken: 'newer', generation: 9, issuedAt: time.now }));
     expect(await time.until(token.get())).toBe('newer');
+    expect(await time.until(token.get())).toBe('newer');
+    expect(time.operations()).toEqual(['commit']);
   });
 });
 
@@ -390,6 +538,16 @@ describe('use', () => {
     expect(process.story()).toEqual(['read', 'adopted']);
     token.reject('old');
     expect(process.events.at(-1)).toMatchObject({ type: 'rejected', generation: 3, code: undefined });
+  });
+
+  test('a refusal before any token is known is noted, for every issue until now', async () => {
+    time.put(stored());
+    const { refresh } = provider([100, fresh('new')]);
+    const process = time.process();
+    const token = process.token({ refresh });
+    token.reject('old');
+    expect(process.events).toEqual([{ type: 'rejected', tokenId: 'crm', at: time.now, generation: undefined, code: undefined }]);
+    expect(await time.until(token.get())).toBe('new');
   });
 
   test('what the call throws goes through', async () => {
