@@ -119,7 +119,7 @@ export function createSimulatedStore(server: TableServer, instance: Instance, cl
   const requestStarts = (): Asked => ({ order: ++requests, drift: drift(), at: instance.host.now() });
   const learnt = (item: TokenItem | undefined, asked: Asked, signal: AbortSignal) => {
     if (signal.aborted || asked.order < lastCounted || Math.abs(drift() - asked.drift) > CLOCK_JUMP_MS) return;
-    if (instance.host.now() - asked.at > LONGEST_REQUEST_MS) return;
+    if (instance.host.now() - asked.at > LONGEST_REQUEST_MS || clock.isUnsure()) return;
     lastCounted = asked.order;
     instance.known = item;
   };
