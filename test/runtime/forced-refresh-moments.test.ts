@@ -125,6 +125,61 @@ test('too little time for a refresh that is needed: an error, and the next one w
   expect(await time.until(token.refresh({ timeoutMs: 2_000 }))).toBe(true);
 });
 
+test('too little time for a refresh that nobody needs: it is never begun, however little time the process is given', async () => {
+  time.put(stored({ refreshMs: 400 }));
+  const token = time.process().token({ refresh: providing(100) });
+  // 999 ms are left after the read, and 200 ms are kept for the commit.
+  for (let calls = 0; calls < 3; calls++) {
+    expect(await time.errorOf(token.refresh({ timeoutMs: 1_009 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+  }
+  expect(asked).toEqual([]);
+  expect(time.operations()).toEqual(['read', 'read', 'read']);
+  expect(await time.until(token.refresh({ timeoutMs: 1_010 }))).toBe(true);
+});
+
+describe('holders that die', () => {
+  /** A holder that asks the provider, and whose requests to the table get lost from then on. */
+  const die = async () => {
+    const token = time.process().token({ refresh: providing(Infinity), authLimitMs: SECOND });
+    time.faults = ({ operation }) => operation === 'release' ? 'request vanishes' : undefined;
+    await time.errorOf(token.refresh({ timeoutMs: 1_500 }));
+    time.faults = () => undefined;
+  };
+  const failure = () => time.item()?.failure as { code: string; count: number; retryAt: number; forced?: boolean } | undefined;
+  const leaseEnd = () => (time.item()?.lease as { until: number }).until + 2 * SECOND;
+  /** After the lease and the cool-down. */
+  const nextMoment = async () => time.pass(Math.max(leaseEnd(), failure()?.retryAt ?? 0) - time.now);
+
+  test('the takeover by a forced refresh records one as nobody\'s need, with a cool-down for others of the kind', async () => {
+    time.put(stored());
+    await die();
+    await nextMoment();
+    await die();
+    expect(failure()).toMatchObject({ code: 'HOLDER_DIED', count: 1, forced: true });
+    await time.pass(leaseEnd() - time.now);
+    const error = await time.errorOf(time.process().token({ refresh: providing(100) }).refresh());
+    expect(error).toMatchObject({ code: 'COOLING_DOWN', retryAt: failure()?.retryAt });
+  });
+
+  test('seven in a row keep nobody from a refresh that a rejection needs', async () => {
+    time.put(stored());
+    await die();
+    for (let deaths = 1; deaths <= 7; deaths++) {
+      await nextMoment();
+      await die();
+      expect(failure()).toMatchObject({ code: 'HOLDER_DIED', count: deaths, forced: true });
+    }
+    expect((failure()?.retryAt ?? 0) - leaseEnd()).toBe(MINUTE);
+    const token = time.process().token({ refresh: providing(100) });
+    expect(await time.until(token.get())).toBe('old');
+    token.reject('old');
+    const ends = leaseEnd();
+    expect(await time.until(token.get())).toBe('new');
+    expect(time.now - ends).toBeLessThanOrEqual(250 + 10 + 100 + 30);
+    expect(time.item()).not.toHaveProperty('failure');
+  });
+});
+
 test('a token that could not be stored before is stored first; it answers the event', async () => {
   time.put(stored());
   const token = time.process().token({ refresh: providing(100) });

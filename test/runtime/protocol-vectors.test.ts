@@ -6,11 +6,11 @@ import { decide, type Decision, type Rejection, type Situation } from '../../lam
 import { createDynamoDbTokenStore } from '../../lambda-runtime/dynamodb-token-store';
 import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
 import { systemHost, tableClock } from '../../lambda-runtime/host';
-import { type Answer, claimOf, commitOf } from '../../lambda-runtime/lease-writes';
+import { type Answer, claimOf, commitOf, failureSince } from '../../lambda-runtime/lease-writes';
 import type { RefreshResult } from '../../lambda-runtime/public-types';
 import { failureOf, toFailure } from '../../lambda-runtime/refresh-failure';
 import { validateRefreshResult } from '../../lambda-runtime/refresh-result';
-import { answerMargin, authLimit, commitMargin, expireAfter, smoothRefreshMs } from '../../lambda-runtime/timing';
+import { answerMargin, authLimit, commitMargin, expireAfter, smoothRefreshMs, timeEnoughToReplay } from '../../lambda-runtime/timing';
 import { type Failure, type Lease, parseItem, type TokenItem } from '../../lambda-runtime/token-item';
 import { tokenMemory } from '../../lambda-runtime/token-memory';
 import type { TokenStore, WriteReply } from '../../lambda-runtime/token-store';
@@ -65,6 +65,8 @@ interface RequestVector extends Named {
     readonly forced?: boolean;
     readonly answer?: Answer;
     readonly now?: number;
+    readonly failedAt?: number;
+    readonly known?: Attributes;
     readonly failure?: Failure;
     readonly until?: number;
   };
@@ -141,7 +143,7 @@ describe('the file', () => {
     const known = [...Object.values<string>(ATTRIBUTE), 'id', 'since', 'until', 'holder', 'code', 'count', 'at', 'retryAt', 'forced', 'earlyRejections', 'later'];
     const plainItems = [
       ...decisions.map(({ situation }) => situation.item), ...rejections.map(({ given }) => given.item),
-      ...requests.flatMap(({ given, appliedOn = [], refusedOn = [] }) => [given.seen, given.claimed, ...appliedOn, ...refusedOn]),
+      ...requests.flatMap(({ given, appliedOn = [], refusedOn = [] }) => [given.seen, given.claimed, given.known, ...appliedOn, ...refusedOn]),
     ];
     expect(plainItems.flatMap(item => namesIn(item)).filter(name => !known.includes(name))).toEqual([]);
   });
@@ -201,6 +203,7 @@ describe('timing', () => {
     },
     answerMargin: ({ invocationMs = NaN }) => answerMargin(invocationMs),
     expireAfter: ({ lastMoment = NaN }) => expireAfter(lastMoment),
+    timeEnoughToReplay: ({ limitMs = NaN, refreshMs }) => timeEnoughToReplay(limitMs, refreshMs),
     smoothRefreshMs: ({ knownMs, measuredMs = NaN }) => smoothRefreshMs(knownMs, measuredMs),
   };
 
@@ -224,14 +227,17 @@ describe('requests', () => {
   const { table } = tablePerFile();
   type Send = (store: TokenStore, given: RequestVector['given']) => Promise<WriteReply | TokenItem | undefined>;
   const { signal } = new AbortController();
-  const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, forced = false, answer, now: at = NaN }: RequestVector['given']) =>
-    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, forced }, answer as Answer, at);
+  const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, failedAt, forced = false, answer, now: at = NaN }: RequestVector['given']) =>
+    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, failedAt, forced }, answer as Answer, at);
   const operations: Readonly<Record<string, Send>> = {
     'read': store => store.read(TOKEN_ID, signal),
-    'claim': (store, { lease, seen }) => store.claim(TOKEN_ID, claimOf(lease as Lease, itemOf(seen), false), signal),
+    'claim': (store, { lease, seen, forced = false }) => store.claim(TOKEN_ID, claimOf(lease as Lease, itemOf(seen), forced), signal),
     'renew': (store, { lease, until = NaN }) => store.renew(TOKEN_ID, { lease: lease?.id ?? '', until }, signal),
     'commit': (store, given) => store.commit(TOKEN_ID, { ...lateCommitOf(given), onlyIf: { lease: given.lease?.id ?? '' } }, signal),
-    'commit late': (store, given) => store.commit(TOKEN_ID, lateCommitOf(given), signal),
+    'commit late': (store, given) => {
+      const commit = lateCommitOf(given);
+      return store.commit(TOKEN_ID, { ...commit, keepsFailure: failureSince(commit, itemOf(given.known ?? given.claimed)) !== undefined }, signal);
+    },
     'release': (store, { lease, claimed, failure }) =>
       store.release(TOKEN_ID, { lease: lease?.id ?? '', failure: failure && { failure, base: itemOf(claimed)?.base } }, signal),
   };

@@ -235,6 +235,24 @@ describe('what a call had too little time for', () => {
     return { process, refresh, moments };
   };
 
+  test.each([
+    ['with half of it left, had time enough: the next one waits for who has more', 605, 'DEADLINE_EXCEEDED'],
+    ['with less than half of it left, had too little: the next one claims with as much', 606, 'second'],
+  ])('who leaves by a signal %s', async (_, leaveAfterMs, ended) => {
+    const { process, refresh, moments } = await slow();
+    const token = process.token({ refresh });
+    const leave = new AbortController();
+    time.after(leaveAfterMs, () => leave.abort());
+    // 1,190 ms were left when that was found too little.
+    const getting = [1_200, 1_100].map(async timeoutMs => token.get({ timeoutMs, signal: leave.signal }));
+    expect(await time.until(Promise.allSettled(getting))).toMatchObject([{ reason: { code: 'ABORTED' } }, { reason: { code: 'ABORTED' } }]);
+    await time.pass(50);
+    expect(moments).toHaveLength(1);
+    expect(await time.until(token.get({ timeoutMs: 1_200 }).catch(({ code }: SharedTokenError) => code))).toBe(ended);
+    // A call that ended for want of time lets the next one through.
+    expect(await time.until(token.get({ timeoutMs: 1_200 }))).toBe('second');
+  });
+
   test('says nothing where it waited for a lease, nor where it only read', async () => {
     const { process, refresh, moments } = await slow();
     time.put({ ...time.item(), lease: leaseFor(20 * SECOND) });

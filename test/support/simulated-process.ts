@@ -35,6 +35,7 @@ export class SimulatedTime {
   readonly requests: SimulatedRequest[] = [];
   readonly table = new SimulatedTable();
   private readonly scheduler = new Scheduler(START);
+  private leases = 0;
   faults: (request: SimulatedRequest) => SimulatedFault | undefined = () => undefined;
 
   /** Milliseconds since it began. */
@@ -95,6 +96,11 @@ export class SimulatedTime {
     return new SimulatedProcess(this);
   }
 
+  /** No two leases have the same id, whichever process claims them. */
+  nextLease(): string {
+    return `lease-${++this.leases}`;
+  }
+
   /** @internal */
   async answer(request: Omit<SimulatedRequest, 'at'>, perform: () => WriteReply): Promise<WriteReply> {
     const asked = { ...request, at: this.passed };
@@ -123,7 +129,6 @@ export class SimulatedProcess {
   monotonicOffset = 0;
   /** What the host's next random numbers are. */
   random = 0.5;
-  private leases = 0;
   private readonly process: TokenProcess;
 
   constructor(private readonly time: SimulatedTime) {
@@ -140,7 +145,7 @@ export class SimulatedProcess {
         time.after(ms, done);
       }),
       random: () => this.random,
-      uuid: () => `lease-${++this.leases}`,
+      uuid: () => time.nextLease(),
     };
     this.process = new TokenProcess(host, () => this.store());
   }
