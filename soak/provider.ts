@@ -23,8 +23,8 @@ interface Account {
 }
 
 const LATENCY_MS = [40, 160] as const;
-/** Short, so that tokens are also refreshed ahead, and a revocation after 7.5 s comes after half their life (the storm guard). */
-const TOKEN_LIFE_S = 14;
+/** Short, so that tokens are also refreshed ahead, and a revocation after 14 s comes after half their life (the storm guard). */
+const TOKEN_LIFE_S = 24;
 /** Providers grant a used refresh token a moment, for clients that never got the answer. */
 const REPLAY_GRACE_MS = 60_000;
 

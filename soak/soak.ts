@@ -27,8 +27,11 @@ export interface SoakResult {
 
 const TOKEN_IDS = Array.from({ length: 8 }, (_, index) => `token-${index}${index % 2 === 0 ? '-rotating' : ''}`);
 const AUTH_LIMIT_MS = 2_000;
-/** Older than the storm guard's minimum age and half a token's life, by more than a clock may be off. */
-const REVOKE_AFTER_MS = 7_500;
+/**
+ * Older than half a token's life, by more than two clocks may differ, and than the storm guard's minimum age doubled once: a forced refresh whose holder is
+ * frozen ends a young token, too.
+ */
+const REVOKE_AFTER_MS = 14_000;
 /** A killed holder costs its lease (auth limit + 2 s), 2 s of grace and perhaps a cool-down. */
 const ROTATION_LIMIT_MS = 60_000;
 /** Where one thing is lost, much else fails after it. */
