@@ -1,7 +1,7 @@
 import { isRejected, isTooYoungToReject, isUsable, type Rejection, type Situation } from './decide';
 import type { Host } from './host';
 import { failureSince } from './lease-writes';
-import { aheadPause, rejectedEarly } from './timing';
+import { aheadPause, CLEARLY_OLDER_MS, rejectedEarly } from './timing';
 import { isSameBase, type StoredToken, type TokenItem } from './token-item';
 import type { Commit } from './token-store';
 
@@ -62,10 +62,15 @@ export function tokenMemory(host: Host): TokenMemory {
     }
   };
 
-  /** What the table says, and over it the token that it does not hold yet, unless another was stored meanwhile. */
+  /** What the table says, and over it the token that it does not hold yet; unless another was stored meanwhile, which ends that one. */
   const withUnsaved = (next: TokenItem | undefined): TokenItem | undefined => {
     const { unsaved } = memory;
-    if (!unsaved || (next?.token && !isBase(next, unsaved.onlyIf))) return next;
+    if (!unsaved) return next;
+    const isClearlyOlder = (token: StoredToken) => token.issuedAt < unsaved.token.issuedAt - CLEARLY_OLDER_MS;
+    if (next?.token && !isBase(next, unsaved.onlyIf) && !isClearlyOlder(next.token)) {
+      memory.unsaved = undefined;
+      return next;
+    }
     return { ...next, token: { ...unsaved.token, generation: (next?.base?.generation ?? 0) + 1 } };
   };
 

@@ -58,7 +58,7 @@ describe('takeover', () => {
     let reads = 0;
     table().faults = () => {
       reads++;
-      if (reads < 3) return { kind: 'failBefore' }; // each attempt may take longer than the one before: the third up to 4 s
+      if (reads < 3) return { kind: 'dropBefore' }; // each attempt may take longer than the one before: the third up to 4 s
       if (reads === 3) instance.host.pass(2_500);
       return undefined;
     };
