@@ -144,7 +144,7 @@ describe('the moment of an event', () => {
   });
 
   test.each([
-    ['seconds', MOMENT / 1_000], ['no date', 'yesterday'], ['no moment', new Date(NaN)], ['nothing', null], ['a list', [MOMENT]], ['a flag', true],
+    ['seconds', MOMENT / 1_000], ['no date', 'yesterday'], ['a year in a text', 'soon 2099'], ['a date in a text', 'on 2026-01-01T00:00:00Z'], ['one with a word after it', '2026-01-01T00:00:00Z (UTC)'], ['no moment', new Date(NaN)], ['nothing', null], ['a list', [MOMENT]], ['a flag', true],
   ])('is refused where it is %s, and the error says what may be given', (_, since) => {
     const error = errorOf(() => checkCallOptions('crm', { since } as never));
     expect(error.code).toBe('INVALID_OPTION');

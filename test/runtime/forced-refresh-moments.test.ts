@@ -198,3 +198,9 @@ test('an event that is still to come is answered by one request', async () => {
   expect(await time.until(time.process().token({ refresh: providing(100) }).refresh({ since: time.now + MINUTE }))).toBe(true);
   expect(asked).toHaveLength(1);
 });
+
+test('a function that only reads is told so, and asks nobody', async () => {
+  const error = await time.errorOf(time.process().token().refresh());
+  expect(error).toMatchObject({ code: 'INVALID_OPTION', tokenId: 'crm', message: expect.stringContaining('only reads') });
+  expect(time.requests).toEqual([]);
+});

@@ -76,7 +76,7 @@ describe('the table\'s clock', () => {
         host.wallOffset = direction * Math.floor(random() * 1_000);
         const clock = tableClock(host);
         const sentAt = host.now();
-        host.wallOffset += Math.floor(random() * 500);
+        host.pass(Math.floor(random() * 500));
         const atTheTable = NOW + Math.floor(random() * (host.now() - sentAt));
         clock.learn(Math.floor(atTheTable / SECOND) * SECOND, sentAt, host.now());
         return clock.now() - (NOW + host.now() - sentAt);
@@ -93,6 +93,25 @@ describe('the table\'s clock', () => {
     expect(offsetOf(clock, host)).toBe(-4_500);
     clock.learn(NOW + 5 * SECOND, NOW, NOW);
     expect(offsetOf(clock, host)).toBe(5_500);
+  });
+
+  test('once the own clock was set, the newest reply counts alone, and so does the one after it', () => {
+    for (const [ms, offsets] of [[250, [5_500, 5_800, 5_800]], [251, [5_500, 6_100, 5_800]], [-251, [5_500, 6_100, 5_800]]] as const) {
+      const host = new ManualHost();
+      const clock = tableClock(host);
+      const learn = (low: number): number => {
+        clock.learn(host.now() + low, host.now(), host.now());
+        return offsetOf(clock, host);
+      };
+      const first = learn(5_000);
+      host.pass(60 * SECOND);
+      host.wallOffset += ms;
+      const second = learn(5_600);
+      host.pass(SECOND);
+      expect([first, second, learn(5_300)]).toEqual(offsets);
+      host.pass(SECOND);
+      if (ms !== 250) expect(learn(5_500)).toBe(5_900); // and from then on they go together again
+    }
   });
 
   test.each([NaN, Infinity, -Infinity])('a header that is no date (%p) teaches nothing', date => {
@@ -119,11 +138,11 @@ describe('the table\'s clock', () => {
       host.wallOffset = skew;
       const clock = tableClock(host);
       for (let reply = 0; reply < 200; reply++) {
-        host.wallOffset += Math.floor(random() * 3_000);
+        host.pass(Math.floor(random() * 3_000));
         const sentAt = host.now();
         const [there, back] = [Math.floor(random() * 100), Math.floor(random() * 100)];
         const atTheTable = sentAt - skew + there;
-        host.wallOffset += there + back;
+        host.pass(there + back);
         clock.learn(Math.floor(atTheTable / SECOND) * SECOND, sentAt, host.now());
         const error = Math.abs(clock.now() - (host.now() - skew));
         expect(error).toBeLessThanOrEqual((SECOND + there + back) / 2 + 1);
@@ -141,7 +160,7 @@ describe('the table\'s clock', () => {
     for (let reply = 0; reply < 2_000; reply++) {
       const pass = Math.floor(random() * 1_500);
       for (const { host, clock, skew } of clocks) {
-        host.wallOffset += pass;
+        host.pass(pass);
         const table = host.now() - skew;
         clock.learn(Math.floor(table / SECOND) * SECOND, host.now() - 2, host.now() + 2);
       }

@@ -339,6 +339,14 @@ describe('a token that could not be stored yet', () => {
     expect(memory.item?.token?.generation).toBe(5);
   });
 
+  test('keeps its generation over what the table says', () => {
+    learn(itemWith(token('old', { generation: 6 })));
+    memory.applyUnsaved(commitOf('mine', { onlyIf: { base: memory.item?.base } }));
+    expect(memory.item?.token?.generation).toBe(7);
+    learn(itemWith(token('old', { generation: 6 })));
+    expect(memory.item?.token).toMatchObject({ accessToken: 'mine', generation: 7 });
+  });
+
   test('is not to be rejected before the minimum age, like any other', () => {
     memory.applyUnsaved(commitOf('new'));
     expect(memory.reject('new', host.now())).toBe(false);
