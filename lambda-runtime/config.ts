@@ -29,7 +29,7 @@ const ISO_8601 = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
 const isMoment: Check = value => (typeof value === 'number' || value instanceof Date || (typeof value === 'string' && ISO_8601.test(value)))
   && new Date(value).getTime() > 1e11;
 
-/** Of any call. */
+/** Of any call; those of another method are ignored. */
 const CALL_OPTIONS: Record<keyof UseOptions<unknown> | keyof ForcedRefreshOptions, readonly [Check, string]> = {
   context: [value => isFunction((value as { getRemainingTimeInMillis?: unknown } | null)?.getRemainingTimeInMillis), 'the context of a Lambda invocation'],
   signal: [value => value instanceof AbortSignal, 'an AbortSignal'],
@@ -71,7 +71,7 @@ function checkOptions(tokenId: string, options: object, known: Readonly<Record<s
   }
 }
 
-/** In milliseconds since the epoch. */
+/** Milliseconds since the epoch; Infinity, the default, stands for now: a forced refresh cuts it to the table's time. */
 export function sinceOf(since: ForcedRefreshOptions['since'] = Infinity): number {
   return typeof since === 'number' ? since : new Date(since).getTime();
 }

@@ -2,7 +2,7 @@
 export type SharedTokenErrorCode =
   /** The token id is empty, not a string, or longer than DynamoDB allows for a key (2,048 bytes of UTF-8). */
   | 'INVALID_TOKEN_ID'
-  /** An option is unknown or has a value that cannot work. */
+  /** An option is unknown or has a value that cannot work; `use` was given no function; or `refresh()` is called where the option `refresh` is missing. */
   | 'INVALID_OPTION'
   /** Neither the option `table` nor the variable `SHARED_TOKEN_TABLE` names a table, or no AWS region is known. */
   | 'TABLE_NOT_CONFIGURED'

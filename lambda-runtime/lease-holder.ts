@@ -27,8 +27,8 @@ export interface RefreshMeans extends TokenMeans, Requester {
 }
 
 /**
- * `refreshed`: the provider's answer is in use and stored. A failure to store it leaves it in use here. `settled`: nothing was sent; memory holds what the table says now, decide again from it. `throttled`: the
- * claim was, so look rather than claim.
+ * `refreshed`: the provider's answer is in use and stored, or something newer is. `settled`: nothing was sent; memory holds what the table says, decide again.
+ * `throttled`: the claim was; look rather than claim. A failure: of the request, or of storing its answer, which this process uses all the same.
  */
 export type RefreshOutcome = 'refreshed' | 'settled' | 'throttled' | RefreshFailure;
 
@@ -60,6 +60,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   /** What is being stored, or may have been; a later answer waits for that, to know what it replaces. */
   let stored: Commit | undefined;
   let storing: Promise<unknown> = Promise.resolve();
+  /** A refresh token that this process was issued and could not store: newer than the claimed one. */
   let carried: string | undefined;
   /** Was another token stored between the claim and its lost reply? Then nobody needs this refresh. */
   let isOutdated = false;

@@ -17,7 +17,7 @@ export function refused(means: TokenMeans, code: SharedTokenErrorCode, retryAt?:
   const { tokenId, memory } = means;
   if (code === 'DEADLINE_EXCEEDED') return deadlineExceeded(means);
   return tokenError(tokenId, code, code === 'COOLING_DOWN'
-    ? `the last refresh failed (${memory.item?.failure?.code}); no instance tries again before ${isoTime(retryAt)}.`
+    ? `the last refresh failed (${memory.item?.failure?.code}); ${memory.item?.failure?.forced ? 'none that nobody needs is tried' : 'no instance tries'} again before ${isoTime(retryAt)}.`
     : 'no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.', { retryAt });
 }
 
@@ -27,7 +27,7 @@ export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure
   const { lease, failure: last } = memory.item ?? {};
   const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
     : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
-  return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no usable token before the deadline: ${why}. ` +
+  return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no new token before the deadline: ${why}. ` +
     'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
 }
 

@@ -34,7 +34,8 @@ export interface RefreshResult {
 
 /**
  * Makes the one request to the provider's auth endpoint: at most one at a time among all instances, as long as each keeps to its lease. A request with a
- * refresh token that got no answer in time is made once more.
+ * refresh token that got no answer in half of its limit is made once more, where that half is at least twice what a refresh usually takes (2 s until one was
+ * measured).
  *
  * Throw a `RefreshError` to pass on the provider's error code and `Retry-After`; anything else that is thrown counts as a failure that may pass.
  */
@@ -70,7 +71,8 @@ export interface CallOptions {
 export interface ForcedRefreshOptions extends CallOptions {
   /**
    * The moment of the event that asks, as a `Date`, in milliseconds since the epoch or as ISO 8601 text: a token issued since makes the refresh needless.
-   * Give a schedule's own time, so that a run that is repeated or late asks the provider no second time.
+   * Give a schedule's own time, so that a run that is repeated or late asks the provider no second time. A moment to come counts as now; one before 1973
+   * (epoch seconds) is refused.
    *
    * @default - now
    */
@@ -102,7 +104,8 @@ export interface SharedTokenOptions {
    */
   readonly table?: string | undefined;
   /**
-   * Limit of one refresh, in milliseconds. With a stored refresh token each of its two tries gets half of it.
+   * Limit of one refresh, in milliseconds. With a stored refresh token each of two tries gets half of it, where that is at least twice what a refresh usually
+   * takes. Above 15 minutes the lease is renewed meanwhile.
    *
    * @default 10_000, or what the call's deadline leaves after a margin for the commit
    */

@@ -76,8 +76,8 @@ export class TokenClient {
    * present token, nor keep anybody from a refresh that is needed.
    *
    * @returns was a new token fetched?
-   * @throws SharedTokenError by the call's deadline at the latest: COOLING_DOWN, REFRESH_FAILED, REFRESH_TIMED_OUT, DEADLINE_EXCEEDED, ABORTED, or one that
-   * says what to mend
+   * @throws SharedTokenError by the call's deadline at the latest: COOLING_DOWN, REFRESH_FAILED, REFRESH_TIMED_OUT, DEADLINE_EXCEEDED, TABLE_UNAVAILABLE,
+   * ABORTED, INVALID_OPTION where this function only reads, or one that says what to mend
    */
   async refresh(options: ForcedRefreshOptions = {}): Promise<boolean> {
     const caller = this.#caller(options);

@@ -62,7 +62,7 @@ export function tokenMemory(host: Host): TokenMemory {
     }
   };
 
-  /** What the table says, and over it the token that it does not hold yet; unless another was stored meanwhile, which ends that one. */
+  /** What the table says, and over it the token that it does not hold yet, until another is stored. */
   const withUnsaved = (next: TokenItem | undefined): TokenItem | undefined => {
     const { unsaved } = memory;
     if (!unsaved) return next;
@@ -96,7 +96,8 @@ export function tokenMemory(host: Host): TokenMemory {
     hasToSave: () => memory.unsaved !== undefined && !memory.isAheadPaused(),
     applyUnsaved(commit) {
       memory.unsaved = commit;
-      take({ ...item, token: { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 }, lease: undefined, failure: failureSince(commit, item) });
+      const token = { ...commit.token, generation: (item?.base?.generation ?? 0) + 1 };
+      take({ ...item, token, lease: undefined, failure: failureSince(commit, item) });
     },
     pauseAhead() {
       aheadPausedUntil = host.monotonic() + aheadPause(host.random());

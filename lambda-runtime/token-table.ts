@@ -29,7 +29,8 @@ interface TableMeans {
 /**
  * One token's item as this process sees it: each request has its limit, is sent again after trouble until the deadline, and every reply lands in memory.
  *
- * Each throws SharedTokenError TABLE_UNAVAILABLE where that was not enough.
+ * Each throws SharedTokenError: TABLE_UNAVAILABLE where that was not enough, at once what trying again cannot cure (ACCESS_DENIED, TABLE_NOT_FOUND,
+ * TABLE_REQUEST_REFUSED, INVALID_ITEM); and {@link TableTrouble} where the requester wants throttling thrown.
  */
 export interface TokenTable {
   read(by: Requester): Promise<void>;

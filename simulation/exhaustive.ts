@@ -1,8 +1,9 @@
+import { addTo } from './campaign';
 import type { Case, ProviderKind } from './case';
 import { ChoiceTree } from './choice-tree';
 import { settle, startItem } from './life';
 import type { Carrier } from './network';
-import { type Checks, INVARIANTS, noChecks, type Violation } from './observer';
+import { type Checks, noChecks, type Violation } from './observer';
 import { Random } from './random';
 import type { Fate, PortCall, Schedule } from './schedule';
 import { type Subject, World } from './world';
@@ -110,7 +111,7 @@ export async function explore(world: SmallWorld, subject: Subject): Promise<Expl
   do {
     const { observer } = await runOnce(world, subject, tree, false);
     schedules++;
-    for (const invariant of INVARIANTS) checks[invariant] += observer.checks[invariant];
+    addTo(checks, observer.checks);
     if (observer.violation !== undefined) {
       tree.rewind();
       const { trace } = await runOnce(world, subject, tree, true);

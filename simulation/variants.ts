@@ -137,7 +137,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'a forced refresh that fails holds up those that are needed',
     breaks: ['I6'],
-    patch: { file: 'lease-holder.ts', find: /Math\.round\(clock\.now\(\)\), means\.forced\)/, replace: 'Math.round(clock.now()))' },
+    patch: { file: 'lease-holder.ts', find: /failedAt, means\.forced\)/, replace: 'failedAt)' },
   },
   {
     name: 'a time to live beside a refresh token',

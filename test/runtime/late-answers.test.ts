@@ -150,3 +150,19 @@ test('a token that could not be stored and was refused meanwhile, stored late, l
   await time.pass(failure.retryAt - time.now);
   expect(await time.until(token.get())).toBe('second');
 });
+
+test('a refresh token that could not be stored is not sent in place of a newer one that was stored since', async () => {
+  time.put(expired({ refreshToken: 'r-1' }));
+  const { refresh, asked } = provider([100, fresh('first', { refreshToken: 'r-2' })], [100, fresh('third', { refreshToken: 'r-10' })]);
+  const token = time.process().token({ refresh });
+  time.faults = ({ operation }) => operation === 'commit' ? 'request lost' : undefined;
+  expect(await time.until(token.get({ timeoutMs: 2_000 }))).toBe('first');
+  putNewer();
+  await time.pass(2 * HOUR);
+  // The first request after a long pause goes out over a dead connection: that would have told that another token was stored.
+  const thawed = time.requests.length;
+  time.faults = ({ operation }) => operation === 'commit' && time.requests.length === thawed + 1 ? 'request vanishes' : undefined;
+  expect(await time.until(token.get())).toBe('third');
+  expect(asked.map(({ request }) => request.refreshToken)).toEqual(['r-1', 'r-9']);
+  expect(time.item()).toMatchObject({ accessToken: 'third', refreshToken: 'r-10', generation: 5 });
+});
