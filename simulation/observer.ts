@@ -45,6 +45,8 @@ interface LeaseRecord {
   isGivenBack: boolean;
   /** Its item was removed: whatever its holder does now is nobody's fault. */
   isVoid: boolean;
+  /** Its item was removed since. */
+  isRemoved: boolean;
   /**
    * The item was removed, and a former holder stored its late answer since: which of the two is newer cannot be told, if they were issued within seconds.
    * A limit of the protocol that is known.
@@ -174,6 +176,7 @@ export class Observer {
       this.expect('I1', end < this.scheduler.now, () => 'the time to live took a live lease');
     }
     for (const lease of this.leases.values()) {
+      lease.isRemoved = true;
       if (lease.end < this.scheduler.now) continue;
       this.voidUntil = Math.max(this.voidUntil, lease.end);
       lease.end = this.scheduler.now;
@@ -344,8 +347,8 @@ export class Observer {
     const rank = mine?.rank ?? 0;
     this.expect('I2', rank >= this.storedRank, () => `${instance.name} overwrites a token that was fetched later`);
     this.storedRank = rank;
-    const isVoid = mine?.lease.isVoid ?? false;
-    if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order && (isVoid || lease.isVoid)) lease.isOvertaken = true;
+    const isRemoved = mine?.lease.isRemoved ?? false;
+    if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order && (isRemoved || lease.isRemoved)) lease.isOvertaken = true;
     this.newestCommitted = Math.max(this.newestCommitted, rank);
     this.committed.add(token.accessToken);
     this.checkLeaseRemoval('lease' in onlyIf ? onlyIf.lease : undefined, instance, before, after);
@@ -443,7 +446,7 @@ export class Observer {
 }
 
 function newLease(id: string, end: number): LeaseRecord {
-  return { id, end, order: 0, hasSent: false, isGivenBack: false, isVoid: false, isOvertaken: false, base: '', refreshToken: undefined };
+  return { id, end, order: 0, hasSent: false, isGivenBack: false, isVoid: false, isRemoved: false, isOvertaken: false, base: '', refreshToken: undefined };
 }
 
 function baseOf(item: Attributes | undefined): string {
