@@ -13,8 +13,8 @@ const DAY = 24 * 60 * MINUTE;
 
 /** How much the clocks of two instances are taken to differ, though both go by the table's. */
 const CLOCK_TOLERANCE_MS = 2 * SECOND;
-/** A stored token counts as issued before another only if it was by more than twice what two clocks may differ. */
-export const CLEARLY_OLDER_MS = 2 * CLOCK_TOLERANCE_MS;
+/** A stored token counts as issued before another only if it was by more than two clocks may differ. */
+export const CLEARLY_OLDER_MS = CLOCK_TOLERANCE_MS;
 /** When the wall clock has moved this much more or less than the monotonic one during a request, it was set, or a freeze stopped the other. */
 export const CLOCK_JUMP_MS = 250;
 /** A lease counts as over only this long after its end. */
