@@ -1,6 +1,7 @@
 import { SharedTokenError } from '../../lambda-runtime/errors';
-import type { RefreshRequest, RefreshResult, SharedTokenEvent } from '../../lambda-runtime/public-types';
+import type { SharedTokenEvent } from '../../lambda-runtime/public-types';
 import { SimulatedTime } from '../support/simulated-process';
+import { fresh, simulatedProvider, type Way } from '../support/simulated-provider';
 
 /*
  * One refresh under a lease, to the millisecond: each request to the table takes 10 ms there and back.
@@ -12,20 +13,7 @@ const HOUR = 60 * MINUTE;
 let time: SimulatedTime;
 beforeEach(() => { time = new SimulatedTime(); });
 
-type Answer = RefreshResult | Error;
-/** A provider whose nth request takes so long, and ends so. The last way is that of all further requests. */
-function provider(...ways: readonly (readonly [ms: number, answer: Answer])[]) {
-  const asked: { at: number; request: RefreshRequest }[] = [];
-  const refresh = async (request: RefreshRequest): Promise<RefreshResult> => {
-    const [ms, answer] = ways[Math.min(asked.length, ways.length - 1)] ?? [0, new Error('No way')];
-    asked.push({ at: time.passed, request });
-    await time.sleep(ms);
-    if (answer instanceof Error) throw answer;
-    return answer;
-  };
-  return { refresh, asked, moments: () => asked.map(({ at }) => at) };
-}
-const fresh = (name: string, more: Partial<RefreshResult> = {}): RefreshResult => ({ accessToken: name, expiresIn: 3_600, ...more });
+const provider = (...ways: readonly [Way, ...Way[]]) => simulatedProvider(time, ...ways);
 const expired = (more: object = {}) => ({ accessToken: 'old', generation: 3, issuedAt: time.now - 2 * HOUR, expiresAt: time.now - HOUR, refreshMs: 100, ...more });
 const lease = () => time.item()?.lease as { id: string; since: number; until: number } | undefined;
 const denied = new SharedTokenError('ACCESS_DENIED', 'no grant');

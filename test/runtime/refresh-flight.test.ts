@@ -1,6 +1,7 @@
 import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
 import type { RefreshResult } from '../../lambda-runtime/public-types';
 import { SimulatedTime } from '../support/simulated-process';
+import { fresh, simulatedProvider, type Way } from '../support/simulated-provider';
 
 /*
  * How a process looks for a token, to the millisecond: each request to the table takes 10 ms there and back, and the host's random number is always one half.
@@ -12,19 +13,7 @@ const HOUR = 60 * MINUTE;
 let time: SimulatedTime;
 beforeEach(() => { time = new SimulatedTime(); });
 
-type Answer = RefreshResult | Error;
-function provider(...ways: readonly (readonly [ms: number, answer: Answer])[]) {
-  const moments: number[] = [];
-  const refresh = async (): Promise<RefreshResult> => {
-    const [ms, answer] = ways[Math.min(moments.length, ways.length - 1)] ?? [0, new Error('No way')];
-    moments.push(time.passed);
-    await time.sleep(ms);
-    if (answer instanceof Error) throw answer;
-    return answer;
-  };
-  return { refresh, moments };
-}
-const fresh = (name: string, more: Partial<RefreshResult> = {}): RefreshResult => ({ accessToken: name, expiresIn: 3_600, ...more });
+const provider = (...ways: readonly [Way, ...Way[]]) => simulatedProvider(time, ...ways);
 const stored = (more: object = {}) => ({ accessToken: 'old', generation: 3, issuedAt: time.now - HOUR / 2, expiresAt: time.now + HOUR / 2, refreshMs: 200, ...more });
 const expired = (more: object = {}) => stored({ issuedAt: time.now - 2 * HOUR, expiresAt: time.now - HOUR, ...more });
 /** In its refresh-ahead window, for every instance. */
@@ -71,7 +60,7 @@ describe('callers of one flight', () => {
     expect(await first).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     expect(time.passed).toBe(400);
     expect(await time.until(second)).toBe('new');
-    expect(moments).toEqual([20]);
+    expect(moments()).toEqual([20]);
     expect(time.operations()).toEqual(['read', 'claim', 'commit']);
   });
 
@@ -93,7 +82,7 @@ describe('callers of one flight', () => {
     await time.pass(100);
     const refreshing = process.token({ refresh }).get();
     expect(await time.until(Promise.all([reading, refreshing]))).toEqual(['new', 'new']);
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
   });
 
   test('one that comes during the request waits for it, too', async () => {
@@ -124,7 +113,7 @@ describe('callers of one flight', () => {
     await time.pass(100);
     const reading = process.token().get();
     expect(await time.until(Promise.all([refreshing, reading]))).toEqual(['new', 'new']);
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
   });
 
   test('when all have left, nothing more is looked for', async () => {
@@ -167,7 +156,7 @@ describe('callers of one flight', () => {
     const before = time.passed;
     expect(await time.until(token.get())).toBe('new');
     expect(time.passed - before).toBeLessThan(200);
-    expect(moments).toHaveLength(2);
+    expect(moments()).toHaveLength(2);
     expect(await time.until(first)).toBe('new');
   });
 
@@ -177,7 +166,7 @@ describe('callers of one flight', () => {
     expect(await time.until(token.get())).toBe('first');
     await time.pass(2 * MINUTE);
     expect(await time.until(token.get())).toBe('second');
-    expect(moments).toHaveLength(2);
+    expect(moments()).toHaveLength(2);
   });
 });
 
@@ -201,7 +190,7 @@ describe('a claim that the table throttles', () => {
     time.faults = ({ operation }) => operation === 'claim' ? ends[claims++] : undefined;
     expect(await time.until(time.process().token({ refresh }).get())).toBe('new');
     expect(time.operations()).toEqual(['read', 'claim', 'claim', 'claim', 'commit']);
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
   });
 });
 
@@ -213,7 +202,7 @@ describe('too little time for a refresh', () => {
     await time.pass(2 * MINUTE);
     const error = await time.errorOf(token.get({ timeoutMs: 1_200 }));
     expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('too little time was left for a refresh') });
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
     expect(await time.until(token.get({ timeoutMs: 1_200 }))).toBe('second');
   });
 });
@@ -247,7 +236,7 @@ describe('what a call had too little time for', () => {
     const getting = [1_200, 1_100].map(async timeoutMs => token.get({ timeoutMs, signal: leave.signal }));
     expect(await time.until(Promise.allSettled(getting))).toMatchObject([{ reason: { code: 'ABORTED' } }, { reason: { code: 'ABORTED' } }]);
     await time.pass(50);
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
     expect(await time.until(token.get({ timeoutMs: 1_200 }).catch(({ code }: SharedTokenError) => code))).toBe(ended);
     // A call that ended for want of time lets the next one through.
     expect(await time.until(token.get({ timeoutMs: 1_200 }))).toBe('second');
@@ -260,7 +249,7 @@ describe('what a call had too little time for', () => {
     time.put({ ...time.item(), lease: undefined });
     expect(await time.errorOf(process.token().get({ timeoutMs: 1_200 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     expect(await time.errorOf(process.token({ refresh }).get({ timeoutMs: 1_200 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
     expect(await time.until(process.token({ refresh }).get())).toBe('second');
   });
 
@@ -277,7 +266,7 @@ describe('a refresh that fails', () => {
     const { refresh, moments } = provider([10, new RefreshError('503')], [10, fresh('new')]);
     const process = time.process();
     expect(await time.until(process.token({ refresh }).get())).toBe('new');
-    expect(moments).toEqual([20, 1_101]);
+    expect(moments()).toEqual([20, 1_101]);
     expect(process.events.find(({ type }) => type === 'waiting')).toMatchObject({ until: time.now - time.passed + 1_081, leaseId: undefined });
   });
 
@@ -293,7 +282,7 @@ describe('a refresh that fails', () => {
     const { refresh, moments } = provider([10, new RefreshError(code)]);
     const error = await time.errorOf(time.process().token({ refresh }).get());
     expect(error).toMatchObject({ code: 'REFRESH_FAILED', retryAt: time.now - time.passed + 30 + 5 * MINUTE });
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
   });
 
   test('of another instance: the error names its code, and when the next may be tried', async () => {
@@ -309,7 +298,7 @@ describe('a refresh that fails', () => {
     time.put(expired({ failure: { code: '503', count: 1, at: time.now - 10, retryAt: time.now + 500 } }));
     const { refresh, moments } = provider([10, fresh('new')]);
     expect(await time.until(time.process().token({ refresh }).get())).toBe('new');
-    expect(moments).toEqual([571]);
+    expect(moments()).toEqual([571]);
   });
 
   test('is the cause of an error at the deadline, when others hold the call up after it', async () => {
@@ -324,14 +313,14 @@ describe('a refresh that fails', () => {
   test('by an answer that is none is not tried again', async () => {
     const { refresh, moments } = provider([10, {} as RefreshResult]);
     expect(await time.errorOf(time.process().token({ refresh }).get())).toMatchObject({ code: 'INVALID_REFRESH_RESULT', tokenId: 'crm' });
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
     expect(time.passed).toBe(40);
   });
 
   test('by a token that is over on arrival: stored with a pause, and the call fails as one that cools down', async () => {
     const { refresh, moments } = provider([10, fresh('stale', { expiresIn: 0.001 })]);
     expect(await time.errorOf(time.process().token({ refresh }).get({ timeoutMs: 900 }))).toMatchObject({ code: 'COOLING_DOWN' });
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
     expect(time.item()).toMatchObject({ accessToken: 'stale', failure: { code: 'EXPIRED_ON_ARRIVAL', count: 1 } });
   });
 });
@@ -356,7 +345,7 @@ describe('refresh ahead', () => {
     time.put(stored({ accessToken: 'new', generation: 4, issuedAt: time.now - MINUTE, expiresAt: time.now + HOUR }));
     expect(await time.until(token.get())).toBe('new');
     expect(time.operations()).toEqual(['read', 'read']);
-    expect(moments).toEqual([]);
+    expect(moments()).toEqual([]);
   });
 
   test('the first caller fetches the successor, the others use the token at once', async () => {
@@ -368,7 +357,7 @@ describe('refresh ahead', () => {
     expect(await time.until(token.get())).toBe('old');
     expect(time.passed).toBe(200);
     expect(await time.until(first)).toBe('new');
-    expect(moments).toEqual([20]);
+    expect(moments()).toEqual([20]);
   });
 
   test('a table that does not answer: the token is used after a second, and not looked for again before 10 s', async () => {
@@ -402,7 +391,7 @@ describe('refresh ahead', () => {
     expect(time.passed).toBe(20);
     expect(await time.until(token.get())).toBe('old');
     expect(time.operations()).toEqual(['read', 'claim']);
-    expect(moments).toEqual([]);
+    expect(moments()).toEqual([]);
   });
 
   test('one that fails is no error, and its cool-down is kept', async () => {
@@ -412,7 +401,7 @@ describe('refresh ahead', () => {
     expect(await time.until(token.get())).toBe('old');
     await time.pass(10 * SECOND);
     expect(await time.until(token.get())).toBe('old');
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
   });
 });
 
@@ -452,7 +441,7 @@ describe('a token that is not stored yet', () => {
     expect(time.item()).toMatchObject({ accessToken: 'new', generation: 1 });
     expect(await time.until(token.get())).toBe('new');
     expect(time.operations()).toEqual(['commit']);
-    expect(moments).toHaveLength(1);
+    expect(moments()).toHaveLength(1);
   });
 
   test('is used after a second of trying, and not tried again before 10 s', async () => {
@@ -519,7 +508,7 @@ describe('use', () => {
     const { call, tried } = api(['old']);
     expect(await time.until(process.token({ refresh }).use(call))).toEqual({ status: 401 });
     expect(tried).toEqual(['old', 'old']);
-    expect(moments).toEqual([]);
+    expect(moments()).toEqual([]);
     expect(reads()).toEqual([0, 530]);
     expect(process.events.filter(({ type }) => type === 'rejected').map(({ generation, code }) => [generation, code])).toEqual([[3, 'TOO_YOUNG'], [3, 'TOO_YOUNG']]);
   });
