@@ -42,7 +42,7 @@ export const LONGEST_USUAL_REFRESH_MS = 10 * SECOND;
 /** A refresh that was never measured may last this long. */
 const UNKNOWN_REFRESH_MS = SECOND;
 /** What a refresh is taken to last until one was measured. */
-const ASSUMED_REFRESH_MS = 300;
+export const ASSUMED_REFRESH_MS = 300;
 /** A reader without a right to refresh looks this long for somebody else's new token. */
 export const READER_PATIENCE_MS = 2 * SECOND;
 /** One request to the table may take this long; then its outcome is unknown and it is sent again. */
@@ -55,7 +55,7 @@ export const SAVE_LIMIT_MS = SECOND;
 export const YOUNG_TOKEN_PAUSE_MS = 500;
 
 /** A refresh lasts this much longer for who waits: the lease is counted from before its claim, and the token has to be stored. */
-const STORING_MS = 8;
+export const STORING_MS = 8;
 const LONGEST_LOOK_STEP_MS = SECOND;
 const LONGEST_BACK_OFF_MS = 500;
 

@@ -1,4 +1,5 @@
 import type { Situation } from '../../lambda-runtime/decide';
+import { ASSUMED_REFRESH_MS, nextLookIn, STORING_MS } from '../../lambda-runtime/timing';
 
 /*
  * Other ways to wait than the runtime's, to compare it with. None of them is shipped.
@@ -12,20 +13,14 @@ export interface Strategy {
   readonly look: Look;
 }
 
-const ASSUMED_REFRESH_MS = 300;
-const STORING_MS = 8;
-
 /** A look when the refresh should be done, spread over a part of it; then `step`. */
 function planned(spread: number, step: Look, aim = 1): Look {
   return situation => {
-    const expectedMs = (situation.item?.refreshMs ?? ASSUMED_REFRESH_MS) * aim;
-    const overdueMs = overdue(situation, expectedMs);
-    return overdueMs < 0 ? Math.min(-overdueMs, expectedMs) + STORING_MS + situation.jitter * expectedMs * spread : step(situation);
+    const { item, now, jitter } = situation;
+    const expectedMs = (item?.refreshMs ?? ASSUMED_REFRESH_MS) * aim;
+    const overdueMs = now - (item?.lease?.since ?? now) - expectedMs;
+    return overdueMs < 0 ? Math.min(-overdueMs, expectedMs) + STORING_MS + jitter * expectedMs * spread : step(situation);
   };
-}
-
-function overdue({ now, item }: Situation, expectedMs = item?.refreshMs ?? ASSUMED_REFRESH_MS): number {
-  return now - (item?.lease?.since ?? now) - expectedMs;
 }
 
 const fixed = (ms: number): Look => () => ms;
@@ -36,11 +31,8 @@ function fullJitter(firstMs: number, longestMs: number): Look {
 }
 
 /** The runtime's own. */
-const byTimeOverdue: Look = situation => {
-  const { item: { refreshMs = ASSUMED_REFRESH_MS } = {}, jitter } = situation;
-  const overdueMs = overdue(situation);
-  return (0.5 + jitter) * Math.min(1_000, Math.max(10, refreshMs * 0.04, Math.min(overdueMs * 3, refreshMs * 0.35), overdueMs * 0.5));
-};
+const byTimeOverdue: Look = ({ item, leaseWatchedMs: watchedMs, now, jitter }) =>
+  item?.lease ? nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs }, now, jitter) : 1;
 
 const byCountOfLooks: Look = ({ item: { refreshMs = ASSUMED_REFRESH_MS } = {}, looks, jitter }) => {
   return (0.5 + jitter) * Math.min(1_000, Math.max(10, refreshMs * 0.1 * 1.6 ** looks));
