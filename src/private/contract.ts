@@ -6,8 +6,11 @@
 /** Package, and the module specifier under which a function finds the runtime: from npm and from the layer alike. */
 export const PACKAGE_NAME = 'cdk-shared-token-table';
 export const RUNTIME_MODULE = `${PACKAGE_NAME}/runtime`;
+/** Where a function finds the sources of tokens, and what makes a function a refresher. */
+export const OAUTH_MODULE = `${RUNTIME_MODULE}/oauth`;
+export const REFRESHER_MODULE = `${RUNTIME_MODULE}/refresher`;
 
-/** Environment variables of a consumer. A public contract: names are only ever added. */
+/** Environment variables of a consumer and of a refresher. A public contract: names are only ever added. */
 export const ENV = {
   /** Table name, or its ARN where the table is, or may be, in another account or region. */
   TABLE: 'SHARED_TOKEN_TABLE',
@@ -15,6 +18,10 @@ export const ENV = {
   FUNCTION_TIMEOUT_MS: 'SHARED_TOKEN_FUNCTION_TIMEOUT_MS',
   /** JSON map from token id to the function that refreshes it. */
   REFRESHERS: 'SHARED_TOKEN_REFRESHERS',
+  /** Of a refresher: the one token that it refreshes. */
+  TOKEN_ID: 'SHARED_TOKEN_ID',
+  /** Of the prebuilt refresher: where its tokens come from, as JSON (source-settings.ts). */
+  SOURCE: 'SHARED_TOKEN_SOURCE',
 } as const;
 
 /** Attributes of a token's item; docs/protocol.md says who writes which, and when. */
@@ -52,10 +59,11 @@ export const READABLE_ATTRIBUTES: readonly string[] = [
   ATTRIBUTE.EXPIRE_AFTER,
 ];
 
-/** The calls that the runtime makes, and so the only actions on the table that grants list. */
+/** The calls that the runtime makes, and so the only actions that grants list. */
 export const ACTION = {
   READ: 'dynamodb:GetItem',
   WRITE: 'dynamodb:UpdateItem',
+  ASK: 'lambda:InvokeFunction',
 } as const;
 
 /** DynamoDB's limit for a partition key, in bytes of UTF-8. */
@@ -69,3 +77,23 @@ export const DEFAULT_FUNCTION_TIMEOUT_MS = 3_000;
 
 /** Limit of one auth request where none is configured, in milliseconds; less where the call's deadline leaves less. */
 export const DEFAULT_AUTH_LIMIT_MS = 10_000;
+
+/**
+ * What invokes a refresher, as JSON. Whatever has neither `since` nor `asked` (the invocation at deployment has no event at all) asks for a refresh if one is due.
+ */
+export interface RefresherEvent {
+  /** Must be the token that the refresher refreshes, where it is given. */
+  readonly tokenId?: string;
+  /** A schedule's own time: ISO 8601. A token issued since makes the refresh needless. */
+  readonly since?: string;
+  /** Of a reader that has no usable token. */
+  readonly asked?: RefreshAsk;
+}
+
+/** What a reader says of the token that it has: never the token. All absent: it has none, or one that is about to expire. */
+export interface RefreshAsk {
+  /** The generation of the token that the API refused. */
+  readonly generation?: number;
+  /** Of that token: the first 12 hexadecimal digits of the SHA-256 of its UTF-8. */
+  readonly fingerprint?: string;
+}
