@@ -45,6 +45,9 @@ const project = new awscdk.AwsCdkConstructLibrary({
 
   devDeps: [
     '@aws-sdk/client-dynamodb@^3.900.0',
+    '@aws-sdk/client-lambda@^3.900.0',
+    '@aws-sdk/client-secrets-manager@^3.900.0',
+    '@aws-sdk/client-ssm@^3.900.0',
     '@aws-sdk/lib-dynamodb@^3.900.0',
     '@aws-sdk/util-dynamodb@^3.900.0',
     '@stryker-mutator/api@9.6.1',
@@ -52,7 +55,8 @@ const project = new awscdk.AwsCdkConstructLibrary({
     '@types/node@^22',
     'dynalite@4.0.0', // testing-kit/dynalite-engine.ts patches its internals, hence the exact version
     'esbuild@^0.28.2',
-    'jose@^6', // the demo's API verifies tokens with it
+    'jose@^6', // in the bundles: keys and claims of JWTs; and the demo's API verifies tokens with it
+    'oauth4webapi@^3.8.8', // in the bundles: the grants of OAuth
     'oauth2-mock-server@^8.2.3', // 9 needs Node 22
     'tsx@^4',
   ],
