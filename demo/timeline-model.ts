@@ -68,6 +68,7 @@ function laneOf(instance: number, log: RunLog, end: number): Lane {
       marks.push({ kind: 'look', at });
     },
     waiting: ({ at }) => begin('wait', at),
+    asked: ({ at }) => begin('wait', at),
     rejected: ({ at }) => {
       finish('token', at);
       begin('wait', at);

@@ -18,6 +18,8 @@ const A_DURATION = [isDuration, 'a number of milliseconds above zero'] as const;
 
 const TOKEN_OPTIONS: Record<keyof SharedTokenOptions, readonly [Check, string]> = {
   refresh: A_FUNCTION,
+  refresher: [isText, 'the name or ARN of a Lambda function'],
+  source: [isText, 'text that names what refresh asks'],
   table: [isText, 'the name or ARN of a table'],
   authLimitMs: A_DURATION,
   onEvent: A_FUNCTION,
@@ -29,6 +31,12 @@ const ISO_8601 = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
 const isMoment: Check = value => (typeof value === 'number' || value instanceof Date || (typeof value === 'string' && ISO_8601.test(value)))
   && new Date(value).getTime() > 1e11;
 
+const isAsk: Check = value => {
+  const { generation, fingerprint } = Object(value) as { readonly generation?: unknown; readonly fingerprint?: unknown };
+  return typeof value === 'object' && value !== null
+    && (generation === undefined ? fingerprint === undefined : Number.isFinite(generation) && isText(fingerprint));
+};
+
 /** Of any call; those of another method are ignored. */
 const CALL_OPTIONS: Record<keyof UseOptions<unknown> | keyof ForcedRefreshOptions, readonly [Check, string]> = {
   context: [value => isFunction((value as { getRemainingTimeInMillis?: unknown } | null)?.getRemainingTimeInMillis), 'the context of a Lambda invocation'],
@@ -36,6 +44,7 @@ const CALL_OPTIONS: Record<keyof UseOptions<unknown> | keyof ForcedRefreshOption
   timeoutMs: A_DURATION,
   isRejection: A_FUNCTION,
   since: [isMoment, 'a Date, milliseconds since the epoch, or ISO 8601 text'],
+  asked: [isAsk, 'what a reader reports: { generation, fingerprint }, or {}'],
 };
 
 /** @throws SharedTokenError INVALID_TOKEN_ID */
@@ -82,6 +91,25 @@ export function tableOf(tokenId: string, options: SharedTokenOptions): string {
   if (table) return table;
   throw tokenError(tokenId, 'TABLE_NOT_CONFIGURED', 'no table. Attach the function in its stack (tokens.attachTo(fn)), ' +
     `set the variable ${ENV.TABLE}, or pass the option "table".`);
+}
+
+/**
+ * Whom a reader asks.
+ *
+ * @throws SharedTokenError INVALID_OPTION where the variable holds something else
+ */
+export function refresherOf(tokenId: string, { refresh, refresher }: SharedTokenOptions): string | undefined {
+  if (refresh ?? refresher) return refresher;
+  const variable = process.env[ENV.REFRESHERS];
+  if (!variable) return undefined;
+  try {
+    const names = JSON.parse(variable) as Record<string, unknown>;
+    const name = Object.hasOwn(names, tokenId) ? names[tokenId] : undefined;
+    if (name === undefined || isText(name)) return name as string | undefined;
+  } catch {
+    // Not even JSON.
+  }
+  throw tokenError(tokenId, 'INVALID_OPTION', `the variable ${ENV.REFRESHERS} is not a JSON object of token ids and function names. Attach the function (refresher.attachTo), or pass the option "refresher".`);
 }
 
 /** How long one call may take: its own option, what the invocation has left, or the function's timeout; less a margin in which to answer. */

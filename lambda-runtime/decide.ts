@@ -1,7 +1,8 @@
+import type { AskingView } from './asking';
 import type { SharedTokenErrorCode } from './errors';
 import {
-  COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS, refreshAheadFrom,
-  timeEnoughToClaim, usableUntil,
+  askIn, COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS,
+  refreshAheadFrom, timeEnoughToClaim, usableUntil,
 } from './timing';
 import type { StoredToken, TokenItem } from './token-item';
 
@@ -34,6 +35,8 @@ export interface Situation {
   /** The most time that a call of this process had left after its first read. */
   readonly longestTimeLeftMs: number;
   readonly mayRefresh: boolean;
+  /** Of a reader with a refresher to ask. */
+  readonly asking?: AskingView | undefined;
   /** A token issued after this is wanted, though the present one may work; by the table's clock. */
   readonly forcedSince?: number | undefined;
   /** No refresh ahead now: this flight tried one, a token is not stored yet, or trouble with the table pauses it. */
@@ -47,13 +50,18 @@ export interface Situation {
 /** What to do next. */
 export type Decision =
   /** Give the token to the caller. `ahead`: and have one caller look for, or fetch, its successor. */
-  | { readonly action: 'use'; readonly token: StoredToken; readonly ahead: 'no' | 'read' | 'claim' }
+  | { readonly action: 'use'; readonly token: StoredToken; readonly ahead: Ahead }
   | { readonly action: 'read' }
   | { readonly action: 'claim' }
+  /** Ask the refresher. */
+  | { readonly action: 'ask' }
   /** A forced refresh is not needed: somebody else was quicker, or is at it. */
   | { readonly action: 'skip' }
   | { readonly action: 'wait'; readonly ms: number; readonly reason: 'lease' | 'cool-down' | 'idle' }
   | { readonly action: 'fail'; readonly code: SharedTokenErrorCode; readonly retryAt?: number };
+
+/** What one caller does for the successor of a token that works. */
+export type Ahead = 'no' | 'read' | 'claim' | 'ask';
 
 /** Not expired, minus a margin, and not rejected. */
 export function isUsable(token: StoredToken | undefined, rejection: Rejection | undefined, now: number): token is StoredToken {
@@ -81,7 +89,10 @@ export function decide(situation: Situation): Decision {
     const { leaseWatchedMs: watchedMs, jitter } = situation;
     return { action: 'wait', reason: 'lease', ms: nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs }, now, jitter) };
   }
-  return coolingDown(situation) ?? (situation.mayRefresh ? claimIfTimeAllows(situation) : waitAsReader(situation));
+  const pause = coolingDown(situation);
+  if (pause) return pause;
+  if (situation.mayRefresh) return claimIfTimeAllows(situation);
+  return situation.asking ? ask(situation.asking, situation.jitter) : waitAsReader(situation);
 }
 
 /** A refresh that is asked for whether the present token works or not: it waits for nothing. */
@@ -90,10 +101,10 @@ function decideForced(situation: Situation, since: number): Decision {
   if (item?.token && isIssuedSince(item.token, since)) return { action: 'skip' };
   if (!fresh) return { action: 'read' };
   if (isLeaseAlive(situation)) return { action: 'skip' };
-  const left = coolDownLeft(item?.failure, now);
+  const isNeeded = !isUsable(item?.token, situation.rejection, now);
+  const left = isNeeded && item?.failure?.forced ? 0 : coolDownLeft(item?.failure, now);
   if (left > 0) return { action: 'fail', code: 'COOLING_DOWN', retryAt: now + left };
   // Nobody needs it: it is not begun where it could be cut short, and a refresh token be used up for nothing.
-  const isNeeded = !isUsable(item?.token, situation.rejection, now);
   const isLongEnough = isNeeded ? timeAllows(situation) : timeAllows({ ...situation, longestTimeLeftMs: Infinity });
   return isLongEnough ? { action: 'claim' } : { action: 'fail', code: 'DEADLINE_EXCEEDED' };
 }
@@ -108,11 +119,13 @@ function isLeaseAlive({ item, now, leaseWatchedMs }: Situation): boolean {
 }
 
 /** Inside the window one instance refreshes, at its own moment; nobody else waits for it. */
-function refreshAhead(token: StoredToken, situation: Situation): 'no' | 'read' | 'claim' {
+function refreshAhead(token: StoredToken, situation: Situation): Ahead {
   if (situation.aheadBlocked || situation.now < refreshAheadFrom(token, situation.aheadJitter)) return 'no';
   if (isLeaseAlive(situation) || coolDownLeft(situation.item?.failure, situation.now) > 0) return 'no';
-  if (!situation.mayRefresh || !timeAllows(situation)) return 'no';
-  return situation.fresh ? 'claim' : 'read';
+  const { mayRefresh, asking, fresh } = situation;
+  if (mayRefresh ? !timeAllows(situation) : !asking) return 'no';
+  if (!fresh) return 'read';
+  return mayRefresh ? 'claim' : 'ask';
 }
 
 /** After a failure nobody tries again before its time: wait where that is soon, else fail fast and say when. */
@@ -131,6 +144,12 @@ function claimIfTimeAllows(situation: Situation): Decision {
 
 function timeAllows({ timeLeftMs, longestTimeLeftMs, item }: Situation): boolean {
   return timeEnoughToClaim(timeLeftMs, longestTimeLeftMs, item?.refreshMs);
+}
+
+/** Others may have noticed the same: look once more after a jitter, and ask only where nobody is at it. */
+function ask({ looks, isUnderWay, attempts }: AskingView, jitter: number): Decision {
+  if (isUnderWay) return { action: 'wait', reason: 'idle', ms: idleLookIn(looks, jitter) };
+  return looks < 2 ? { action: 'wait', reason: 'idle', ms: askIn(attempts, jitter) } : { action: 'ask' };
 }
 
 /** Without a right to refresh: look for somebody else's token for a while, then say that there is none. */

@@ -54,7 +54,7 @@ export function claimRequest(table: string, tokenId: string, { lease, base, ende
 
 export function commitRequest(table: string, tokenId: string, commit: Commit): UpdateRequest {
   const { token: { accessToken, issuedAt, expiresAt = GONE }, refreshToken, refreshMs, failure = GONE, expireAfter = GONE } = commit;
-  const { earlyRejections, onlyIf, keepsFailure } = commit;
+  const { meta, onlyIf, keepsFailure } = commit;
   const isLate = !('lease' in onlyIf);
   return update(table, tokenId, {
     set: {
@@ -65,7 +65,7 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
       refreshMs,
       failure: keepsFailure ? undefined : failure,
       expireAfter,
-      ...(earlyRejections && metaWith(earlyRejections, isLate)),
+      ...(meta && metaWith(meta, isLate)),
       lease: isLate ? undefined : GONE, // late, it is somebody else's by now, or nobody's: it stays
     },
     add: ['#generation = if_not_exists(#generation, :zero) + :one'],
@@ -75,12 +75,12 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
 }
 
 /**
- * One entry where the map exists, so that what another version keeps in it stays. Late, the item may have vanished, and its map with it: an entry of a map
+ * Entry by entry where the map exists, so that what another version keeps in it stays. Late, the item may have vanished, and its map with it: an entry of a map
  * that is not there cannot be set.
  */
-function metaWith({ count, metaExists }: NonNullable<Commit['earlyRejections']>, isLate: boolean): Update['set'] {
-  if (!metaExists) return { meta: { earlyRejections: count } };
-  return isLate ? {} : { 'meta.#earlyRejections': count };
+function metaWith({ entries, exists }: NonNullable<Commit['meta']>, isLate: boolean): Update['set'] {
+  if (!exists) return { meta: Object.fromEntries(given({ ...entries })) };
+  return isLate ? {} : { 'meta.#earlyRejections': entries.earlyRejections, 'meta.#source': entries.source };
 }
 
 export function renewRequest(table: string, tokenId: string, { lease, until }: Renewal): UpdateRequest {
@@ -120,7 +120,7 @@ const GONE = null;
 
 interface Update {
   /** Attributes and their new values. What has none (`undefined`) is left as it is; what is `GONE` is removed. */
-  readonly set: Partial<Record<AttributeName | 'meta.#earlyRejections' | 'lease.#until', unknown>>;
+  readonly set: Partial<Record<AttributeName | 'meta.#earlyRejections' | 'meta.#source' | 'lease.#until', unknown>>;
   readonly add?: readonly string[];
   readonly condition: string;
   /** Of the condition and of `add`. */

@@ -28,6 +28,8 @@ export type SharedTokenErrorCode =
   | 'COOLING_DOWN'
   /** This caller only reads, and nobody stored a usable token in time. */
   | 'NO_USABLE_TOKEN'
+  /** This caller only reads, and the refresher that it asks does not exist, or fails before it can note in the table why. */
+  | 'REFRESHER_FAILED'
   /** The deadline passed: of the option `timeoutMs`, of the invocation, or the default. */
   | 'DEADLINE_EXCEEDED'
   /** The caller's own signal was aborted. */

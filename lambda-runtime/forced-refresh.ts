@@ -1,26 +1,46 @@
+import { fingerprintOf } from './asking';
 import { decide } from './decide';
 import { LIMIT_REACHED, withLimit } from './host';
 import { leaseHolder } from './lease-holder';
 import { abortedError, deadlineExceeded, refreshFailed, refused } from './no-token';
 import { type Caller, situationOf } from './refresh-flight';
-import { backOff } from './timing';
+import { aheadWindowFrom, backOff } from './timing';
 import { tokenError } from './token-error';
-import type { TokenMeans } from './token-keeper';
+import type { TokenKeeper, TokenMeans } from './token-keeper';
+import type { RefreshAsk } from '../src/private/contract';
+
+/** Why a refresh is asked for. */
+export interface Occasion {
+  /** The event's moment, by the table's clock or any that is right. */
+  readonly since: number;
+  /** A reader asks: only what is due. */
+  readonly asked: RefreshAsk | undefined;
+}
 
 /**
  * One refresh, unless a token was issued since, or another holder is about to fetch one. It waits for nobody, and nobody waits for it: those who have a
  * token that works go on with it.
  *
- * @param since - the event's moment, by the table's clock or any that is right
  * @returns was the provider asked, and did it give a token?
  */
-export async function forcedRefresh(means: TokenMeans, caller: Caller, since: number): Promise<boolean> {
-  const { tokenId, host, clock, table, memory } = means;
-  const { refresh, timeLeft, tell, signal } = caller;
+export async function forcedRefresh(means: TokenMeans & Pick<TokenKeeper, 'reject'>, caller: Caller, { since, asked }: Occasion): Promise<boolean> {
+  const { tokenId, host, clock, table, memory, reject } = means;
+  const { refresh, source, timeLeft, tell, signal } = caller;
   if (!refresh) throw tokenError(tokenId, 'INVALID_OPTION', 'this function only reads: one with the option "refresh" can fetch a new token.');
   const over = new AbortController();
   const stop = over.signal;
-  let forcedSince: number | undefined;
+  let eventAt: number | undefined;
+
+  /** A token that was issued since is new enough: none is, or any. */
+  const wantedSince = (): number => {
+    const { token, meta } = memory.item ?? {};
+    if (token && source !== undefined && meta?.source !== source) return Infinity;
+    // A moment that is still to come would be reached by no token; and only the first reply tells what time it is.
+    if (!asked) return eventAt ??= Math.min(since, clock.now());
+    if (token?.generation === asked.generation && token && fingerprintOf(token.accessToken) === asked.fingerprint) reject(token.accessToken, tell);
+    const now = clock.now();
+    return memory.usableToken(now) && token && now < aheadWindowFrom(token) ? -Infinity : Infinity;
+  };
 
   const fly = async (): Promise<boolean> => {
     if (memory.unsaved) await table.commit(memory.unsaved, { tell, timeLeft, stop });
@@ -28,8 +48,7 @@ export async function forcedRefresh(means: TokenMeans, caller: Caller, since: nu
       await table.read({ tell, timeLeft, stop });
       memory.noteTimeLeft(timeLeft());
       if (stop.aborted) throw deadlineExceeded(means);
-      // A moment that is still to come would be reached by no token; and only the first reply tells what time it is.
-      forcedSince ??= Math.min(since, clock.now());
+      const forcedSince = wantedSince();
       const forced = memory.usableToken(clock.now()) !== undefined;
       const decision = decide(situationOf(means, {
         fresh: true, looks, aheadBlocked: false, doubted: undefined, lookingMs: 0, timeLeftMs: timeLeft(), mayRefresh: true, forcedSince,

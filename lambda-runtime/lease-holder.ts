@@ -16,6 +16,8 @@ export interface RefreshMeans extends TokenMeans, Requester {
   readonly refresh: Refresh;
   /** The configured limit of an auth request. */
   readonly authLimitMs: number | undefined;
+  /** What it asks, where that has a name. */
+  readonly source: string | undefined;
   /** For people: which function and request this is. */
   readonly holder: string;
   /** How long to try to claim. */
@@ -169,7 +171,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     const issuedAt = since + Math.round(sentAt - claimedAt);
     tell('refreshing', { leaseId });
     return withLimit({ host, ms, onLate }, async signal => {
-      const result = await means.refresh({ tokenId, signal, refreshToken: refreshToken() });
+      const result = await means.refresh({ tokenId, signal, refreshToken: refreshToken(), storedSource: claimed?.meta?.source });
       return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
     });
   };
@@ -177,7 +179,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   const refreshToken = () => carried ?? claimed?.refreshToken;
 
   const lateCommitOf = (answer: Answer) =>
-    commitOf({ lease, claimed, carried, earlyRejections, failedAt, forced: means.forced }, answer, Math.round(clock.now()));
+    commitOf({ lease, claimed, carried, earlyRejections, failedAt, forced: means.forced, source: means.source }, answer, Math.round(clock.now()));
 
   /** The provider has issued it: so it is used from now on, and stored as soon as the table takes it, if not now then with a later call. */
   const store = async (answer: Answer): Promise<RefreshOutcome> => {

@@ -1,7 +1,7 @@
 import { toFailure } from './refresh-failure';
 import type { FreshToken } from './refresh-result';
 import { expireAfter, LEASE_GRACE_MS, LONGEST_USUAL_REFRESH_MS, smoothRefreshMs, usableUntil } from './timing';
-import type { Failure, Lease, TokenItem } from './token-item';
+import type { Failure, Lease, Meta, TokenItem } from './token-item';
 import type { Claim, Commit } from './token-store';
 
 /*
@@ -37,6 +37,8 @@ export interface Holding {
   readonly failedAt?: number | undefined;
   /** Nobody needed this refresh: see {@link Failure.forced}. */
   readonly forced: boolean;
+  /** What the answer came from, where that has a name. */
+  readonly source: string | undefined;
 }
 
 /** A provider's answer. */
@@ -45,10 +47,11 @@ export interface Answer extends FreshToken {
 }
 
 /** The late commit: it asks for the token that was claimed, not for the lease. */
-export function commitOf({ lease, claimed, carried, earlyRejections, failedAt, forced }: Holding, answer: Answer, now: number): Commit {
+export function commitOf(holding: Holding, answer: Answer, now: number): Commit {
+  const { lease, claimed, carried, failedAt, forced } = holding;
   const { accessToken, issuedAt, expiresAt, tookMs } = answer;
   const refreshToken = answer.refreshToken ?? carried;
-  const { base, meta, refreshMs } = claimed ?? {};
+  const { base, refreshMs } = claimed ?? {};
   const keepsForEver = expiresAt === undefined || (refreshToken ?? claimed?.refreshToken);
   return {
     onlyIf: { base },
@@ -57,9 +60,19 @@ export function commitOf({ lease, claimed, carried, earlyRejections, failedAt, f
     refreshMs: smoothRefreshMs(refreshMs, Math.min(tookMs, LONGEST_USUAL_REFRESH_MS)),
     failedAt,
     failure: pauseAfter(answer, claimed, now, forced),
-    earlyRejections: earlyRejections === (meta?.earlyRejections ?? 0) ? undefined : { count: earlyRejections, metaExists: meta !== undefined },
+    meta: metaAfter(holding, claimed?.meta),
     expireAfter: keepsForEver ? undefined : expireAfter(Math.max(expiresAt, lease.until)),
   };
+}
+
+/** The entries that change. */
+function metaAfter({ earlyRejections, source }: Holding, known: Meta | undefined): Commit['meta'] {
+  const entries = {
+    earlyRejections: earlyRejections === (known?.earlyRejections ?? 0) ? undefined : earlyRejections,
+    source: source === known?.source ? undefined : source,
+  };
+  const isChanged = (entries.earlyRejections ?? entries.source) !== undefined;
+  return isChanged ? { entries, exists: known !== undefined } : undefined;
 }
 
 /** A pause that a later attempt was told to make is not over because an earlier answer is stored at last. */

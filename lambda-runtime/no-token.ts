@@ -1,5 +1,6 @@
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { RefreshFailure } from './refresh-failure';
+import type { RefresherTrouble } from './refresher-port';
 import { tokenError } from './token-error';
 import type { TokenMeans } from './token-keeper';
 
@@ -18,15 +19,16 @@ export function refused(means: TokenMeans, code: SharedTokenErrorCode, retryAt?:
   if (code === 'DEADLINE_EXCEEDED') return deadlineExceeded(means);
   return tokenError(tokenId, code, code === 'COOLING_DOWN'
     ? `the last refresh failed (${memory.item?.failure?.code}); ${memory.item?.failure?.forced ? 'none that nobody needs is tried' : 'no instance tries'} again before ${isoTime(retryAt)}.`
-    : 'no usable token, and this function only reads. Give it a refresh function, or see why the one that refreshes does not.', { retryAt });
+    : 'no usable token, and this function only reads. Give it a refresh function or a refresher, or see why the one that refreshes does not.', { retryAt });
 }
 
-export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure?: RefreshFailure): SharedTokenError {
+export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure?: RefreshFailure, asked?: RefresherTrouble): SharedTokenError {
   const trouble = table.trouble();
   if (trouble) return trouble;
   const { lease, failure: last } = memory.item ?? {};
   const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
-    : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
+    : asked ? `the refresher could not be asked (${asked.message})`
+      : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
   return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no new token before the deadline: ${why}. ` +
     'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
 }

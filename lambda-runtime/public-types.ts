@@ -1,3 +1,7 @@
+import type { RefreshAsk } from '../src/private/contract';
+
+export type { RefreshAsk };
+
 /** What `refresh` is given. */
 export interface RefreshRequest {
   /** The id of the token to fetch. */
@@ -6,6 +10,8 @@ export interface RefreshRequest {
   readonly signal: AbortSignal;
   /** The newest refresh token, where an earlier answer had one. */
   readonly refreshToken?: string | undefined;
+  /** The `source` that the stored token and refresh token came from, where it is known: a refresh token is to be sent to no other provider. */
+  readonly storedSource?: string | undefined;
 }
 
 /** What `refresh` answers. */
@@ -77,6 +83,13 @@ export interface ForcedRefreshOptions extends CallOptions {
    * @default - now
    */
   readonly since?: Date | number | string | undefined;
+  /**
+   * What a reader reports who has no usable token: then one is fetched only where that is due. It is where the stored token is the one that the reader names and
+   * not too young to be given up, is about to expire, came from another `source`, or is missing.
+   *
+   * @default - fetched in any case
+   */
+  readonly asked?: RefreshAsk | undefined;
 }
 
 /** Options of `use`. */
@@ -97,6 +110,18 @@ export interface SharedTokenOptions {
    * @default - this function only reads, and some other one refreshes
    */
   readonly refresh?: Refresh | undefined;
+  /**
+   * Without `refresh`: name or ARN of the Lambda function that is asked when there is no usable token.
+   *
+   * @default - what the variable `SHARED_TOKEN_REFRESHERS` says of this token, which a refresher's `attachTo` sets; else none is asked
+   */
+  readonly refresher?: string | undefined;
+  /**
+   * Names what `refresh` asks: provider, client, scopes ... A stored token that came from another source is fetched anew by the next call of `refresh()`, though it works.
+   *
+   * @default - tokens of all sources count as the same
+   */
+  readonly source?: string | undefined;
   /**
    * Table name or ARN.
    *
@@ -133,6 +158,8 @@ export interface SharedTokenEvent {
     | 'adopted'
     /** the lease is given back without a token; with `leaseId`, and `code` says why */
     | 'released'
+    /** the refresher was asked; with the `generation` of the token that the API refused, if it did; and, when that failed, with the `code` of the failure */
+    | 'asked'
     /** the API refused the token of `generation`; with the code `TOO_YOUNG` where that is not believed yet (the storm guard) */
     | 'rejected';
   readonly tokenId: string;

@@ -1,4 +1,5 @@
-import { decide, type Situation } from './decide';
+import { type Asking, asking } from './asking';
+import { type Ahead, decide, type Situation } from './decide';
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Tell } from './events';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
@@ -6,6 +7,7 @@ import { leaseHolder, type LeaseHolder } from './lease-holder';
 import { abortedError, deadlineExceeded, refreshFailed, refused } from './no-token';
 import type { Refresh } from './public-types';
 import { isFinal, type RefreshFailure } from './refresh-failure';
+import type { RefresherPort } from './refresher-port';
 import { backOff, SAVE_LIMIT_MS } from './timing';
 import type { StoredToken } from './token-item';
 import type { TokenMeans } from './token-keeper';
@@ -18,6 +20,9 @@ export interface Caller {
   /** A token that the API refused a moment ago, and that is too young to be given up. */
   readonly doubted?: string | undefined;
   readonly refresh: Refresh | undefined;
+  /** Whom to ask where it cannot refresh itself. */
+  readonly refresher: RefresherPort | undefined;
+  readonly source: string | undefined;
   readonly authLimitMs: number | undefined;
   /** For people: which function and request this is. */
   readonly holder: string;
@@ -53,6 +58,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   let fresh = false;
   let looks = 0;
   let triedAhead = false;
+  let asks: Asking | undefined;
   /** What was left when that was first found too little for a claim. */
   let tooLittleMs: number | undefined;
 
@@ -60,13 +66,13 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     const { signal } = caller;
     callers.add(caller);
     if (caller.timeLeft() > latest()) latest = caller.timeLeft;
-    if (!lead.refresh && caller.refresh) lead = caller;
+    if (!lead.refresh && (caller.refresh ?? (!lead.refresher && caller.refresher))) lead = caller;
     try {
       // Nobody but the first waits for the successor of a token that works.
       const answer = caller === first ? landing : Promise.race([landing, usable]);
       const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => answer);
       if (token !== LIMIT_REACHED) return token;
-      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means, failure);
+      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means, failure, asks?.trouble());
     } finally {
       callers.delete(caller);
       if (callers.size === 0) everyoneLeft.abort();
@@ -86,6 +92,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
         lookingMs: host.monotonic() - lookingSince,
         timeLeftMs: timeLeft(),
         mayRefresh: lead.refresh !== undefined,
+        asking: asker()?.view(),
       }));
       if (decision.action === 'use') {
         const { token, ahead } = decision;
@@ -99,14 +106,22 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       checkTime();
       if (decision.action === 'wait') {
         if (decision.reason === 'idle' && lead.refresh) tooLittleMs ??= timeLeft();
+        if (decision.reason !== 'idle') asks?.seesNews();
         await lookAfter(decision.ms);
         if (decision.reason !== 'idle') lookingSince = host.monotonic();
       } else if (decision.action === 'read') {
         await look(timeLeft);
       } else if (decision.action === 'claim') {
         await refresh(timeLeft);
+      } else if (decision.action === 'ask') {
+        asker()?.start();
       }
     }
+  };
+
+  const asker = (): Asking | undefined => {
+    if (lead.refresh || !lead.refresher) return undefined;
+    return asks ??= asking(means, lead.refresher, lead.tell, stop);
   };
 
   const adopt = (token: StoredToken): StoredToken => {
@@ -118,11 +133,11 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   };
 
   /** One attempt, and a short one where the table makes trouble: the token works, and a later call may try again. */
-  const refreshAhead = async (step: 'read' | 'claim'): Promise<void> => {
+  const refreshAhead = async (step: Exclude<Ahead, 'no'>): Promise<void> => {
     const soon = deadlineIn(host, Math.min(SAVE_LIMIT_MS, timeLeft()));
-    triedAhead = step === 'claim';
+    triedAhead = step !== 'read';
     try {
-      await (step === 'read' ? look(soon) : refresh(soon));
+      await (step === 'read' ? look(soon) : step === 'claim' ? refresh(soon) : asker()?.ahead());
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
       triedAhead = true;
@@ -132,13 +147,15 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
 
   const look = async (within: Deadline): Promise<void> => {
     looks++;
+    asks?.looked();
     await table.read({ tell: lead.tell, timeLeft: within, stop });
     fresh = true;
   };
 
   const lookAfter = async (ms: number): Promise<void> => {
     lead.tell('waiting', { until: host.now() + ms, leaseId: memory.item?.lease?.id });
-    await host.sleep(Math.min(ms, timeLeft()), stop);
+    const answered = asks?.answered();
+    await host.sleep(Math.min(ms, timeLeft()), answered ? AbortSignal.any([stop, answered]) : stop);
     checkTime();
     await look(timeLeft);
   };
@@ -159,7 +176,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     if (timeLeft() > 0 && !stop.aborted) return;
     // Who leaves early by a signal had time enough.
     if (tooLittleMs !== undefined && timeLeft() < tooLittleMs / 2) memory.lackedTime(tooLittleMs);
-    throw deadlineExceeded(means, failure);
+    throw deadlineExceeded(means, failure, asks?.trouble());
   };
 
   const failed = (code: SharedTokenErrorCode, retryAt: number | undefined): SharedTokenError =>
@@ -187,7 +204,7 @@ async function saveUnsaved({ host, table, memory }: TokenMeans, { tell, timeLeft
 }
 
 /** What a decision depends on beside the state that the process shares. */
-export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'aheadBlocked' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh' | 'forcedSince'>;
+export type FlightView = Pick<Situation, 'doubted' | 'fresh' | 'looks' | 'aheadBlocked' | 'lookingMs' | 'timeLeftMs' | 'mayRefresh' | 'asking' | 'forcedSince'>;
 
 /** Written out: it is made at each call, and a spread costs more than the decision. */
 export function situationOf({ host, clock, memory }: TokenMeans, view: FlightView): Situation {
@@ -204,6 +221,7 @@ export function situationOf({ host, clock, memory }: TokenMeans, view: FlightVie
     timeLeftMs: view.timeLeftMs,
     longestTimeLeftMs,
     mayRefresh: view.mayRefresh,
+    asking: view.asking,
     forcedSince: view.forcedSince,
     aheadBlocked: view.aheadBlocked || memory.unsaved !== undefined || memory.isAheadPaused(),
     jitter: host.random(),

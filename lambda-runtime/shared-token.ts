@@ -1,11 +1,12 @@
 import { createDynamoDbTokenStore } from './dynamodb-token-store';
 import { systemHost } from './host';
+import { lambdaRefresher } from './lambda-refresher';
 import type { SharedTokenOptions } from './public-types';
 import { TokenClient } from './token-client';
 import { TokenProcess } from './token-process';
 
 /** The one piece of module state: however many `SharedToken`s name a token, a process has one memory and one flight for it. */
-const thisProcess = new TokenProcess(systemHost, createDynamoDbTokenStore);
+const thisProcess = new TokenProcess(systemHost, createDynamoDbTokenStore, lambdaRefresher);
 
 /**
  * One token that many functions share.

@@ -43,6 +43,12 @@ export const LONGEST_USUAL_REFRESH_MS = 10 * SECOND;
 const UNKNOWN_REFRESH_MS = SECOND;
 /** What a refresh is taken to last until one was measured. */
 export const ASSUMED_REFRESH_MS = 300;
+/** After this long without an answer of the refresher, what was asked counts as lost. */
+export const ASK_LIMIT_MS = 10 * SECOND;
+const ASK_WITHIN_MS = 500;
+const LONGEST_ASK_WITHIN_MS = 8 * SECOND;
+/** How much more likely a reader asks at the end of that time than at its beginning: e to the power of it. */
+const ASK_STEEPNESS = 5.3;
 /** A reader without a right to refresh looks this long for somebody else's new token. */
 export const READER_PATIENCE_MS = 2 * SECOND;
 /** One request to the table may take this long; then its outcome is unknown and it is sent again. */
@@ -73,8 +79,13 @@ export function usableUntil(token: Lifetime): number {
   return (token.expiresAt ?? Infinity) - min(LONGEST_MARGIN_MS, lifeOf(token) * 0.1);
 }
 
+/** A token may be refreshed ahead from here on. */
+export function aheadWindowFrom(token: Lifetime): number {
+  return refreshAheadFrom(token, 0);
+}
+
 /** When this instance refreshes ahead: its own moment in the window before the margin, 20 % of the token's life at most. `jitter` is fixed per instance and generation. */
-export function refreshAheadFrom(token: StoredToken, jitter: number): number {
+export function refreshAheadFrom(token: Lifetime, jitter: number): number {
   return usableUntil(token) - min(LONGEST_WINDOW_MS, lifeOf(token) * 0.2) * (1 - jitter);
 }
 
@@ -177,6 +188,15 @@ export function nextLookIn({ lease, refreshMs = ASSUMED_REFRESH_MS, watchedMs }:
 /** Between looks where no lease says when to expect something. */
 export function idleLookIn(looks: number, jitter: number): number {
   return (0.5 + jitter) * min(50 * 1.6 ** looks, LONGEST_LOOK_STEP_MS);
+}
+
+/**
+ * How long a reader waits before it asks the refresher, for others may have noticed the same: the likelihood grows exponentially, so that, however many they
+ * are, the first ones are few until a lease tells the others. (With equal likelihood their number would be in proportion to all of them.)
+ */
+export function askIn(attempts: number, jitter: number): number {
+  const least = Math.exp(-ASK_STEEPNESS);
+  return min(ASK_WITHIN_MS * 2 ** attempts, LONGEST_ASK_WITHIN_MS) * (1 + Math.log(least + jitter * (1 - least)) / ASK_STEEPNESS);
 }
 
 /** After trouble with the successor of a token that still works. */

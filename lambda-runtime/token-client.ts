@@ -1,10 +1,11 @@
 import {
-  callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, sinceOf, tableOf,
+  callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, refresherOf, sinceOf, tableOf,
 } from './config';
 import { type Tell, teller } from './events';
 import { deadlineIn, type Host } from './host';
 import type { CallOptions, ForcedRefreshOptions, SharedTokenOptions, UseOptions } from './public-types';
 import type { Caller } from './refresh-flight';
+import type { RefresherPort } from './refresher-port';
 import { isUnauthorized, type Outcome } from './rejection';
 import { YOUNG_TOKEN_PAUSE_MS } from './timing';
 import type { TokenKeeper } from './token-keeper';
@@ -25,15 +26,24 @@ export class TokenClient {
   protected constructor(process: TokenProcess, readonly tokenId: string, options: SharedTokenOptions) {
     checkTokenId(tokenId);
     checkTokenOptions(tokenId, options);
-    const { refresh, authLimitMs, onEvent } = options;
+    const { refresh, source, authLimitMs, onEvent } = options;
     const { host } = process;
     const tell = teller(host, tokenId, onEvent);
+    /** Looked up once, by the first call: not to be had is an answer, too. */
+    let known: { readonly refresher: RefresherPort | undefined } | undefined;
+    const refresherPort = (): RefresherPort | undefined => {
+      const name = refresherOf(tokenId, options);
+      return name === undefined ? undefined : process.createRefresher?.(tokenId, name);
+    };
     this.#host = host;
     this.#tell = tell;
     this.#keeper = () => process.keeper(tableOf(tokenId, options), tokenId);
     this.#caller = call => {
       checkCallOptions(tokenId, call);
-      return { timeLeft: deadlineIn(host, callLimitMs(call)), signal: call.signal, refresh, authLimitMs, holder: holderName(call), tell };
+      known ??= { refresher: refresherPort() };
+      const { refresher } = known;
+      const timeLeft = deadlineIn(host, callLimitMs(call));
+      return { timeLeft, signal: call.signal, refresh, refresher, source, authLimitMs, holder: holderName(call), tell };
     };
   }
 
@@ -81,7 +91,7 @@ export class TokenClient {
    */
   async refresh(options: ForcedRefreshOptions = {}): Promise<boolean> {
     const caller = this.#caller(options);
-    return this.#keeper().refresh(caller, sinceOf(options.since));
+    return this.#keeper().refresh(caller, { since: sinceOf(options.since), asked: options.asked });
   }
 
   /**

@@ -34,6 +34,8 @@ export interface Failure {
 export interface Meta {
   /** How many generations in a row were rejected before half their life. */
   readonly earlyRejections?: number | undefined;
+  /** What the token came from, as its refresher names it: one that came from another is due. */
+  readonly source?: string | undefined;
 }
 
 /** What a decision was based on: claim and late commit ask that it still be so. `undefined`: no token was ever stored. */
@@ -93,7 +95,7 @@ const ITEM = {
 const BASE = { generation: NUMBER, issuedAt: NUMBER };
 const LEASE = { id: TEXT, since: NUMBER, until: NUMBER, holder: SOME_TEXT };
 const FAILURE = { code: SOME_TEXT, count: NUMBER, at: NUMBER, retryAt: NUMBER, forced: SOME_FLAG };
-const META = { earlyRejections: SOME_NUMBER };
+const META = { earlyRejections: SOME_NUMBER, source: SOME_TEXT };
 
 /**
  * Reads an item that anybody may have written.

@@ -1,6 +1,7 @@
+import type { AskingView } from './asking';
 import { decide } from './decide';
 import type { Tell } from './events';
-import { forcedRefresh } from './forced-refresh';
+import { forcedRefresh, type Occasion } from './forced-refresh';
 import type { Host, TableClock } from './host';
 import { abortedError } from './no-token';
 import { type Caller, refreshFlight, type RefreshFlight, situationOf } from './refresh-flight';
@@ -32,10 +33,13 @@ export interface TokenKeeper {
    * @returns false where that is not needed: one was issued since, or is being fetched
    * @throws SharedTokenError at the caller's deadline at the latest
    */
-  refresh(caller: Caller, since: number): Promise<boolean>;
+  refresh(caller: Caller, occasion: Occasion): Promise<boolean>;
   /** Notes that the API refused this exact token; tells so where that is believed, or where only the token's age speaks against it. */
   reject(accessToken: string, tell: Tell): void;
 }
+
+/** No flight is under way, so nobody was asked. */
+const NOT_ASKING: AskingView = { looks: 0, isUnderWay: false, attempts: 0 };
 
 export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { readonly clock: TableClock; readonly store: TokenStore }): TokenKeeper {
   const memory = tokenMemory(host);
@@ -47,12 +51,25 @@ export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { rea
     return flight.board(caller);
   };
 
+  const reject: TokenKeeper['reject'] = (accessToken, tell) => {
+    const isBelieved = memory.reject(accessToken, clock.now());
+    const { token } = memory.item ?? {};
+    if (isBelieved || token?.accessToken === accessToken) tell('rejected', { generation: token?.generation, code: isBelieved ? undefined : 'TOO_YOUNG' });
+  };
+
   return {
     async get(caller) {
       if (caller.signal?.aborted) throw abortedError(tokenId, caller.signal);
       const timeLeftMs = caller.timeLeft();
       const decision = decide(situationOf(means, {
-        fresh: false, looks: 0, aheadBlocked: false, doubted: caller.doubted, lookingMs: 0, timeLeftMs, mayRefresh: caller.refresh !== undefined,
+        fresh: false,
+        looks: 0,
+        aheadBlocked: false,
+        doubted: caller.doubted,
+        lookingMs: 0,
+        timeLeftMs,
+        mayRefresh: caller.refresh !== undefined,
+        asking: caller.refresher && NOT_ASKING,
       }));
       const isSettled = decision.action === 'use' && decision.ahead === 'no' && !memory.hasToSave();
       if (isSettled || (decision.action === 'use' && flight?.isOpen())) return decision.token;
@@ -65,14 +82,10 @@ export function tokenKeeper(tokenId: string, host: Host, { clock, store }: { rea
         throw error;
       }
     },
-    async refresh(caller, since) {
+    async refresh(caller, occasion) {
       if (caller.signal?.aborted) throw abortedError(tokenId, caller.signal);
-      return forcedRefresh(means, caller, since);
+      return forcedRefresh({ ...means, reject }, caller, occasion);
     },
-    reject(accessToken, tell) {
-      const isBelieved = memory.reject(accessToken, clock.now());
-      const { token } = memory.item ?? {};
-      if (isBelieved || token?.accessToken === accessToken) tell('rejected', { generation: token?.generation, code: isBelieved ? undefined : 'TOO_YOUNG' });
-    },
+    reject,
   };
 }

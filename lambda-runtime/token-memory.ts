@@ -30,6 +30,8 @@ export interface TokenMemory {
   pauseAhead(): void;
   isAheadPaused(): boolean;
   usableToken(now: number): StoredToken | undefined;
+  /** The present token, if the API refused it. */
+  rejectedToken(): StoredToken | undefined;
   /**
    * Notes that the API refused this exact token.
    *
@@ -104,6 +106,7 @@ export function tokenMemory(host: Host): TokenMemory {
     },
     isAheadPaused: () => host.monotonic() < aheadPausedUntil,
     usableToken: now => isUsable(item?.token, rejection, now) ? item?.token : undefined,
+    rejectedToken: () => item?.token && isRejected(item.token, rejection) ? item.token : undefined,
     reject(accessToken, now) {
       const token = item?.token;
       if (!token || !item) {

@@ -1,4 +1,5 @@
 import { type Host, tableClock, type TableClock } from './host';
+import type { RefresherPort } from './refresher-port';
 import { tokenKeeper, type TokenKeeper } from './token-keeper';
 import type { TokenStore } from './token-store';
 
@@ -7,7 +8,12 @@ export class TokenProcess {
   /** The one keeper of a token in a table. */
   readonly keeper: (table: string, tokenId: string) => TokenKeeper;
 
-  constructor(readonly host: Host, createStore: (table: string, host: Host, clock: TableClock) => TokenStore) {
+  constructor(
+    readonly host: Host,
+    createStore: (table: string, host: Host, clock: TableClock) => TokenStore,
+    /** Absent: refreshers are not asked. */
+    readonly createRefresher?: (tokenId: string, functionName: string) => RefresherPort,
+  ) {
     const tableOf = once((table: string) => {
       const clock = tableClock(host);
       const shared = { clock, store: createStore(table, host, clock) };

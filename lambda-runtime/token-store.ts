@@ -1,4 +1,4 @@
-import type { Base, Failure, Lease, StoredToken, TokenItem } from './token-item';
+import type { Base, Failure, Lease, Meta, StoredToken, TokenItem } from './token-item';
 
 /** The port to the table. Every operation is one request: what to do about a lost reply or throttling is decided by its caller. */
 export interface TokenStore {
@@ -42,7 +42,8 @@ export interface Commit {
   readonly failedAt?: number | undefined;
   /** Leave the stored failure as it is. */
   readonly keepsFailure?: boolean;
-  readonly earlyRejections: { readonly count: number; readonly metaExists: boolean } | undefined;
+  /** Entries of `meta` that change, and whether the map is there. */
+  readonly meta: { readonly entries: Meta; readonly exists: boolean } | undefined;
   /** `undefined`: the item must outlive everything, so that no time to live deletes the only credential. */
   readonly expireAfter: number | undefined;
 }

@@ -22,10 +22,18 @@ const commit = (more: Partial<Commit> = {}): Commit => ({
   refreshToken: undefined,
   refreshMs: 312,
   failure: undefined,
-  earlyRejections: undefined,
+  meta: undefined,
   expireAfter: 1_700_608_401,
   ...more,
 });
+
+const METAS: readonly Commit['meta'][] = [
+  undefined,
+  { entries: { earlyRejections: 1 }, exists: false },
+  { entries: { earlyRejections: 2 }, exists: true },
+  { entries: { earlyRejections: 2, source: 'crm.1' }, exists: true },
+  { entries: { source: 'crm.1' }, exists: false },
+];
 
 const claimed = (more?: Partial<Claim>) => claimRequest('Tokens', 'crm', claim(more));
 const committed = (more?: Partial<Commit>) => commitRequest('Tokens', 'crm', commit(more));
@@ -42,8 +50,8 @@ describe('every request', () => {
     ...bases.flatMap(from => [undefined, other].flatMap(ended => [undefined, earlier].flatMap(endured => [undefined, failure].flatMap(died =>
       [undefined, 1_700_604_812].map(expireAfter => claimed({ base: from, ended, endured, failure: died, expireAfter })))))),
     ...[{ lease: 'mine' }, { base: undefined }, { base }].flatMap(onlyIf => [undefined, 'refresh-8'].flatMap(refreshToken =>
-      [undefined, failure].flatMap(paused => [undefined, { count: 1, metaExists: false }, { count: 2, metaExists: true }].flatMap(earlyRejections =>
-        [undefined, 1_700_608_401].map(expireAfter => committed({ onlyIf, refreshToken, failure: paused, earlyRejections, expireAfter })))))),
+      [undefined, failure].flatMap(paused => METAS.flatMap(meta =>
+        [undefined, 1_700_608_401].map(expireAfter => committed({ onlyIf, refreshToken, failure: paused, meta, expireAfter })))))),
     renewRequest('Tokens', 'crm', { lease: 'mine', until: NOW + 900_000 }),
     released({ lease: 'mine' }),
     ...bases.map(from => released({ lease: 'mine', failure: { failure, base: from } })),
@@ -77,8 +85,8 @@ describe('every request', () => {
       const [sets = '', removes = ''] = UpdateExpression.replace(/^SET /, '').split(/(?:^| )REMOVE /);
       const paths = [...sets.matchAll(/([#\w.]+) = /g)].map(match => match[1]).concat(removes === '' ? [] : removes.split(', ')) as string[];
       expect(paths.length).toBeGreaterThan(0);
-      const roots = paths.map(path => path.split('.')[0]);
-      expect(new Set(roots).size).toBe(roots.length);
+      expect(new Set(paths).size).toBe(paths.length);
+      expect(paths.filter(path => paths.some(other => other.startsWith(`${path}.`)))).toEqual([]);
     }
   });
 

@@ -62,6 +62,7 @@ interface RequestVector extends Named {
     readonly claimed?: Attributes;
     readonly carried?: string;
     readonly earlyRejections?: number;
+    readonly source?: string;
     readonly forced?: boolean;
     readonly answer?: Answer;
     readonly now?: number;
@@ -140,7 +141,7 @@ describe('the file', () => {
   });
 
   test('items in plain JSON have the attributes of the protocol', () => {
-    const known = [...Object.values<string>(ATTRIBUTE), 'id', 'since', 'until', 'holder', 'code', 'count', 'at', 'retryAt', 'forced', 'earlyRejections', 'later'];
+    const known = [...Object.values<string>(ATTRIBUTE), 'id', 'since', 'until', 'holder', 'code', 'count', 'at', 'retryAt', 'forced', 'earlyRejections', 'source', 'later'];
     const plainItems = [
       ...decisions.map(({ situation }) => situation.item), ...rejections.map(({ given }) => given.item),
       ...requests.flatMap(({ given, appliedOn = [], refusedOn = [] }) => [given.seen, given.claimed, given.known, ...appliedOn, ...refusedOn]),
@@ -227,8 +228,8 @@ describe('requests', () => {
   const { table } = tablePerFile();
   type Send = (store: TokenStore, given: RequestVector['given']) => Promise<WriteReply | TokenItem | undefined>;
   const { signal } = new AbortController();
-  const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, failedAt, forced = false, answer, now: at = NaN }: RequestVector['given']) =>
-    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, failedAt, forced }, answer as Answer, at);
+  const lateCommitOf = ({ lease, claimed, carried, earlyRejections = 0, failedAt, forced = false, source, answer, now: at = NaN }: RequestVector['given']) =>
+    commitOf({ lease: lease as Lease, claimed: itemOf(claimed), carried, earlyRejections, failedAt, forced, source }, answer as Answer, at);
   const operations: Readonly<Record<string, Send>> = {
     'read': store => store.read(TOKEN_ID, signal),
     'claim': (store, { lease, seen, forced = false }) => store.claim(TOKEN_ID, claimOf(lease as Lease, itemOf(seen), forced), signal),

@@ -32,7 +32,7 @@ const commitOf = (accessToken: string, more: Partial<Commit> = {}): Commit => ({
   refreshToken: undefined,
   refreshMs: 1,
   failure: undefined,
-  earlyRejections: undefined,
+  meta: undefined,
   expireAfter: undefined,
   ...more,
 });

@@ -34,7 +34,10 @@ class Requests {
       refreshToken: this.maybe(() => `refresh-${this.number()}`),
       refreshMs: this.number(),
       failure: this.maybe(() => this.failure()),
-      earlyRejections: this.maybe(() => ({ count: this.number(), metaExists: random.chance(0.5) })),
+      meta: this.maybe(() => ({
+        entries: { earlyRejections: this.number(), source: this.maybe(() => `source-${this.number()}`) },
+        exists: random.chance(0.5),
+      })),
       expireAfter: this.maybe(() => this.number()),
     });
   }

@@ -1,0 +1,57 @@
+import type { LambdaClient, InvokeCommand } from '@aws-sdk/client-lambda';
+import { SharedTokenError } from './errors';
+import { type RefresherPort, RefresherTrouble } from './refresher-port';
+import { tokenError } from './token-error';
+import { ENV, type RefresherEvent } from '../src/private/contract';
+
+/*
+ * The only file that knows the SDK's client for Lambda. Most processes never ask, so it is loaded by the first one who does.
+ */
+
+const ARN = /^arn:[^:]+:lambda:([^:]+):/;
+
+const DENIED = new Set(['AccessDeniedException', 'UnrecognizedClientException', 'ExpiredTokenException', 'CredentialsProviderError']);
+
+/** Makes the port to one refresher, given by the name or ARN of its function. */
+export function lambdaRefresher(tokenId: string, functionName: string): RefresherPort {
+  let client: LambdaClient | undefined;
+
+  const failed = (what: string, cause?: unknown) => tokenError(tokenId, 'REFRESHER_FAILED', `the refresher "${functionName}" ${what}`, { cause });
+
+  const sdk = async () => {
+    try {
+      return await import('@aws-sdk/client-lambda');
+    } catch (cause) {
+      throw failed('cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.', cause);
+    }
+  };
+
+  const translate = (error: unknown): Error => {
+    if (error instanceof SharedTokenError) return error;
+    const { name, message } = error as Error;
+    if (DENIED.has(name)) {
+      return tokenError(tokenId, 'ACCESS_DENIED', `the refresher "${functionName}" may not be invoked by this function: attach it (refresher.attachTo).`, { cause: new Error(message) });
+    }
+    if (name === 'ResourceNotFoundException') return failed(`does not exist in this account and region: deploy it, or check ${ENV.REFRESHERS}.`);
+    return new RefresherTrouble(false, `${name}: ${message}`);
+  };
+
+  return {
+    async ask(asked, how, abortSignal) {
+      const { LambdaClient: Client, InvokeCommand: Invoke } = await sdk();
+      const region = ARN.exec(functionName)?.[1];
+      // An attempt of the SDK's own would be one more invocation that nobody counts.
+      client ??= new Client({ maxAttempts: 1, ...(region && { region }) });
+      const event: RefresherEvent = { tokenId, asked };
+      const command: InvokeCommand = new Invoke({
+        FunctionName: functionName,
+        InvocationType: how === 'now' ? 'RequestResponse' : 'Event',
+        Payload: JSON.stringify(event),
+      });
+      const reply = await client.send(command, { abortSignal }).catch((error: unknown) => {
+        throw translate(error);
+      });
+      if (reply.FunctionError) throw new RefresherTrouble(true, `failed (${reply.FunctionError}): see its log`);
+    },
+  };
+}
