@@ -3,6 +3,8 @@ import { awscdk, javascript, typescript } from 'projen';
 /** TypeScript that jsii does not compile: each folder is one part of the product or of its proof. */
 const SHIPPED_OUTSIDE_JSII = ['lambda-runtime', 'testing-kit'];
 const NOT_SHIPPED = ['examples', 'demo', 'scripts', 'simulation', 'soak'];
+/** ES modules alone, while jest loads CommonJS. */
+const ESM_PACKAGES = '(jose|oauth4webapi|oauth2-mock-server|is-plain-obj)';
 
 const project = new awscdk.AwsCdkConstructLibrary({
   name: 'cdk-shared-token-table',
@@ -79,6 +81,8 @@ const project = new awscdk.AwsCdkConstructLibrary({
       maxWorkers: '100%', // by default jest leaves one core idle: of two, that is half of the machine
       modulePathIgnorePatterns: ['<rootDir>/mutation-output/'], // holds copies of this repository while `npm run mutate` runs
       collectCoverage: false, // `npx projen test --coverage` where it is wanted
+      transform: { [`/node_modules/${ESM_PACKAGES}/.+\\.m?js$`]: new javascript.Transform('<rootDir>/test/support/esm-package-transform.mjs') },
+      transformIgnorePatterns: [`/node_modules/(?!${ESM_PACKAGES}/)`],
       collectCoverageFrom: ['src/**/*.ts', 'lambda-runtime/**/*.ts', 'testing-kit/**/*.ts'],
     },
   },
