@@ -79,12 +79,19 @@ export const DEFAULT_FUNCTION_TIMEOUT_MS = 3_000;
 export const DEFAULT_AUTH_LIMIT_MS = 10_000;
 
 /**
- * What invokes a refresher, as JSON. Whatever has neither `since` nor `asked` (the invocation at deployment has no event at all) asks for a refresh if one is due.
+ * The alias of a refresher's function that its schedule invokes. Readers may invoke the function without a qualifier only, so that none of them can pass for the
+ * schedule, which alone has a token replaced that works.
+ */
+export const SCHEDULE_ALIAS = 'scheduled';
+
+/**
+ * What invokes a refresher, as JSON. Whatever does not come through the schedule's alias (the invocation at deployment has no event at all) asks for a refresh if one
+ * is due.
  */
 export interface RefresherEvent {
   /** Must be the token that the refresher refreshes, where it is given. */
   readonly tokenId?: string;
-  /** A schedule's own time: ISO 8601. A token issued since makes the refresh needless. */
+  /** Of the schedule: its own time, ISO 8601. A token issued since makes the refresh needless. */
   readonly since?: string;
   /** Of a reader that has no usable token. */
   readonly asked?: RefreshAsk;

@@ -86,7 +86,7 @@ describe('every request', () => {
       const paths = [...sets.matchAll(/([#\w.]+) = /g)].map(match => match[1]).concat(removes === '' ? [] : removes.split(', ')) as string[];
       expect(paths.length).toBeGreaterThan(0);
       expect(new Set(paths).size).toBe(paths.length);
-      expect(paths.filter(path => paths.some(other => other.startsWith(`${path}.`)))).toEqual([]);
+      expect(paths.filter(path => paths.some(inner => inner.startsWith(`${path}.`)))).toEqual([]);
     }
   });
 

@@ -1,0 +1,2 @@
+export { refresherHandler } from './refresher-handler';
+export type { RefresherAnswer, RefresherContext, RefresherHandler, RefresherOptions } from './refresher-handler';

@@ -1,0 +1,4 @@
+import { prebuiltRefresher } from './prebuilt-refresher';
+
+/** The entry point of the prebuilt refresher's function. */
+export const handler = prebuiltRefresher(process.env);

@@ -1,0 +1,75 @@
+import { type InvocationContext, RefreshError, SharedToken, SharedTokenError, type SharedTokenOptions } from '../index';
+import { ENV, type RefresherEvent, SCHEDULE_ALIAS } from '../../src/private/contract';
+
+/** Options of a refresher: those of a `SharedToken`, whose `refresh` is needed. */
+export interface RefresherOptions extends Omit<SharedTokenOptions, 'refresher'> {
+  readonly refresh: NonNullable<SharedTokenOptions['refresh']>;
+  /**
+   * The token that it refreshes, and no other.
+   *
+   * @default - the variable `SHARED_TOKEN_ID`, which a stack's `TokenSource.fromFunction` sets
+   */
+  readonly tokenId?: string | undefined;
+}
+
+/** What a refresher answers. Never the token: who asked finds it in the table. */
+export interface RefresherAnswer {
+  /** Was a new token fetched? Else none was due, or another invocation is about to fetch it. */
+  readonly refreshed: boolean;
+}
+
+/** The part of a Lambda context that is used. */
+export interface RefresherContext extends InvocationContext {
+  /** Tells the schedule, which invokes an alias of its own, from all others. */
+  readonly invokedFunctionArn?: string | undefined;
+}
+
+/** A Lambda handler. */
+export type RefresherHandler = (event: unknown, context: RefresherContext) => Promise<RefresherAnswer>;
+
+/**
+ * Makes a Lambda function the refresher of one token: invoked by a schedule, by readers whose token was refused, and at deployment. However often and by
+ * however many it is invoked, it asks the provider only when a refresh is due, and one invocation at a time.
+ *
+ * A token that works is replaced only for the schedule, which invokes the alias `scheduled`; who may invoke the function without a qualifier can have replaced
+ * what is due, and no more.
+ *
+ * It throws a `SharedTokenError` where a refresh failed, so that the function's failure destination gets the event; its message holds no token and no credential,
+ * and it has no cause. A reader that asks during a cool-down is no failure: it finds the cool-down in the table.
+ *
+ * @example
+ * export const handler = refresherHandler({ refresh: async ({ signal }) => { ... return { accessToken, expiresIn }; } });
+ *
+ * @throws SharedTokenError INVALID_TOKEN_ID or INVALID_OPTION
+ */
+export function refresherHandler({ tokenId = process.env[ENV.TOKEN_ID] ?? '', ...options }: RefresherOptions): RefresherHandler {
+  if (typeof options.refresh !== 'function') throw new SharedTokenError('INVALID_OPTION', 'A refresher needs the option "refresh", a function.');
+  const token = new SharedToken(tokenId, options);
+
+  return async (event, context) => {
+    const { tokenId: wanted = tokenId, since, asked } = fieldsOf(event);
+    if (wanted !== tokenId) throw new SharedTokenError('INVALID_TOKEN_ID', `This function refreshes the token "${tokenId}" and no other.`, { tokenId });
+    try {
+      return { refreshed: await token.refresh({ context, ...(isScheduled(context) ? { since } : { asked: asked ?? {} }) }) };
+    } catch (error) {
+      if (!(error instanceof SharedTokenError)) throw error;
+      if (error.code === 'COOLING_DOWN' && asked) return { refreshed: false };
+      throw withoutCause(error);
+    }
+  };
+}
+
+/** An event may be anything: at deployment there is none at all. */
+function fieldsOf(event: unknown): RefresherEvent {
+  return (typeof event === 'object' && event !== null ? event : {}) as RefresherEvent;
+}
+
+function isScheduled({ invokedFunctionArn = '' }: RefresherContext): boolean {
+  return invokedFunctionArn.endsWith(`:${SCHEDULE_ALIAS}`);
+}
+
+/** Lambda logs an error with all that hangs on it, and what `refresh` threw may hold a request. What our own sources say is made to be read. */
+function withoutCause({ code, message, tokenId, retryAt, cause }: SharedTokenError): SharedTokenError {
+  const why = cause instanceof RefreshError ? ` ${cause.message}` : '';
+  return new SharedTokenError(code, message + why, { tokenId, retryAt });
+}
