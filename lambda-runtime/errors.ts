@@ -78,6 +78,12 @@ export interface RefreshErrorOptions {
   /** The provider's `Retry-After`: seconds, an HTTP date, or a `Date`. Ignored where it makes no sense. */
   readonly retryAfter?: number | string | Date | null | undefined;
   readonly cause?: unknown;
+  /**
+   * For people: what happened, and what to do. Never put a credential, nor a provider's own text, into it.
+   *
+   * @default - says that the token could not be refreshed, and the code
+   */
+  readonly message?: string | undefined;
 }
 
 /**
@@ -99,7 +105,7 @@ export class RefreshError extends Error {
 
   /** @param code the provider's error code, or the HTTP status */
   constructor(readonly code: string, options: RefreshErrorOptions = {}) {
-    super(`The token could not be refreshed: ${code}`, options.cause === undefined ? undefined : { cause: options.cause });
+    super(options.message ?? `The token could not be refreshed: ${code}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.retryAfter = options.retryAfter;
   }
 }
