@@ -1,6 +1,7 @@
 import { claimRequest, commitRequest, readRequest, releaseRequest, renewRequest, type UpdateRequest } from '../../lambda-runtime/dynamodb-requests';
 import type { Host } from '../../lambda-runtime/host';
 import type { SharedTokenEvent, SharedTokenOptions } from '../../lambda-runtime/public-types';
+import type { RefresherPort } from '../../lambda-runtime/refresher-port';
 import { TokenClient } from '../../lambda-runtime/token-client';
 import { parseItem } from '../../lambda-runtime/token-item';
 import { TokenProcess } from '../../lambda-runtime/token-process';
@@ -92,8 +93,9 @@ export class SimulatedTime {
     return this.until(call.then(value => { throw new Error(`It ended with ${JSON.stringify(value)}`); }, (error: unknown) => error));
   }
 
-  process(): SimulatedProcess {
-    return new SimulatedProcess(this);
+  /** @param refresher whom the process asks for refreshes, if it is attached to one */
+  process(refresher?: RefresherPort): SimulatedProcess {
+    return new SimulatedProcess(this, refresher);
   }
 
   /** No two leases have the same id, whichever process claims them. */
@@ -131,7 +133,7 @@ export class SimulatedProcess {
   random = 0.5;
   private readonly process: TokenProcess;
 
-  constructor(private readonly time: SimulatedTime) {
+  constructor(private readonly time: SimulatedTime, private readonly refresher?: RefresherPort) {
     const host: Host = {
       now: () => time.now + this.wallOffset,
       monotonic: () => time.passed + this.monotonicOffset,
@@ -147,11 +149,12 @@ export class SimulatedProcess {
       random: () => this.random,
       uuid: () => time.nextLease(),
     };
-    this.process = new TokenProcess(host, () => this.store());
+    this.process = new TokenProcess(host, () => this.store(), refresher && (() => refresher));
   }
 
   token(options: SharedTokenOptions = {}): TokenClient {
-    return new SimulatedToken(this.process, { table: TABLE, onEvent: event => this.events.push(event), ...options });
+    const attached = this.refresher && { refresher: 'refresher' };
+    return new SimulatedToken(this.process, { table: TABLE, onEvent: event => this.events.push(event), ...attached, ...options });
   }
 
   /** What happened, by name. */
