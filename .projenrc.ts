@@ -2,7 +2,7 @@ import { awscdk, javascript, typescript } from 'projen';
 
 /** TypeScript that jsii does not compile: each folder is one part of the product or of its proof. */
 const SHIPPED_OUTSIDE_JSII = ['lambda-runtime', 'testing-kit'];
-const NOT_SHIPPED = ['examples', 'demo', 'scripts', 'simulation', 'soak'];
+const NOT_SHIPPED = ['examples', 'demo', 'local-aws', 'scripts', 'simulation', 'soak'];
 /** ES modules alone, while jest loads CommonJS. */
 const ESM_PACKAGES = '(jose|oauth4webapi|oauth2-mock-server|is-plain-obj)';
 
@@ -92,7 +92,7 @@ const project = new awscdk.AwsCdkConstructLibrary({
 
 // What only this repository needs: the sources of the runtime and of the testing kit are published as bundles with types.
 for (const workshop of [
-  '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/mutation-output/', '/scripts/',
+  '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/local-aws/', '/mutation-output/', '/scripts/',
   '/simulation/', '/soak/', '/testing-kit/', 'cdk.out/',
 ]) project.addPackageIgnore(workshop);
 

@@ -1,4 +1,4 @@
-import type { LambdaClient, InvokeCommand } from '@aws-sdk/client-lambda';
+import type * as Sdk from '@aws-sdk/client-lambda';
 import { SharedTokenError } from './errors';
 import { type RefresherPort, RefresherTrouble } from './refresher-port';
 import { tokenError } from './token-error';
@@ -14,13 +14,13 @@ const DENIED = new Set(['AccessDeniedException', 'UnrecognizedClientException', 
 
 /** Makes the port to one refresher, given by the name or ARN of its function. */
 export function lambdaRefresher(tokenId: string, functionName: string): RefresherPort {
-  let client: LambdaClient | undefined;
+  let client: Sdk.LambdaClient | undefined;
 
   const failed = (what: string, cause?: unknown) => tokenError(tokenId, 'REFRESHER_FAILED', `the refresher "${functionName}" ${what}`, { cause });
 
-  const sdk = async () => {
+  const sdk = (): typeof Sdk => {
     try {
-      return await import('@aws-sdk/client-lambda');
+      return require('@aws-sdk/client-lambda') as typeof Sdk;
     } catch (cause) {
       throw failed('cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.', cause);
     }
@@ -38,12 +38,12 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
 
   return {
     async ask(asked, how, abortSignal) {
-      const { LambdaClient: Client, InvokeCommand: Invoke } = await sdk();
+      const { LambdaClient, InvokeCommand } = sdk();
       const region = ARN.exec(functionName)?.[1];
       // An attempt of the SDK's own would be one more invocation that nobody counts.
-      client ??= new Client({ maxAttempts: 1, ...(region && { region }) });
+      client ??= new LambdaClient({ maxAttempts: 1, ...(region && { region }) });
       const event: RefresherEvent = { tokenId, asked };
-      const command: InvokeCommand = new Invoke({
+      const command = new InvokeCommand({
         FunctionName: functionName,
         InvocationType: how === 'now' ? 'RequestResponse' : 'Event',
         Payload: JSON.stringify(event),

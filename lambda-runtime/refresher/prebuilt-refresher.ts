@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type RefresherHandler, refresherHandler } from './refresher-handler';
-import { SharedTokenError, type Refresh } from '../index';
-import { refreshFrom } from '../oauth';
 import { ENV } from '../../src/private/contract';
 import type { SourceSettings } from '../../src/private/source-settings';
+import { SharedTokenError, type Refresh } from '../index';
+import { refreshFrom } from '../oauth';
 
 /**
  * The refresher of a stack's `TokenSource`: what to ask, and how, stands in the environment.

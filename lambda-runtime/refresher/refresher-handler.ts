@@ -1,5 +1,5 @@
-import { type InvocationContext, RefreshError, SharedToken, SharedTokenError, type SharedTokenOptions } from '../index';
 import { ENV, type RefresherEvent, SCHEDULE_ALIAS } from '../../src/private/contract';
+import { type InvocationContext, RefreshError, SharedToken, SharedTokenError, type SharedTokenOptions } from '../index';
 
 /** Options of a refresher: those of a `SharedToken`, whose `refresh` is needed. */
 export interface RefresherOptions extends Omit<SharedTokenOptions, 'refresher'> {
