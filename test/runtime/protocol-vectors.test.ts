@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
+import type { AskingView } from '../../lambda-runtime/asking';
 import { decide, type Decision, type Rejection, type Situation } from '../../lambda-runtime/decide';
 import { createDynamoDbTokenStore } from '../../lambda-runtime/dynamodb-token-store';
 import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
@@ -27,12 +28,13 @@ type Attributes = Readonly<Record<string, unknown>>;
 interface Named { readonly name: string }
 
 /** What a vector says of a situation as the runtime does. */
-type OwnSituation = Omit<Situation, 'item' | 'rejection' | 'doubted' | 'forcedSince' | 'now' | 'jitter'>;
+type OwnSituation = Omit<Situation, 'item' | 'rejection' | 'doubted' | 'asking' | 'forcedSince' | 'now' | 'jitter'>;
 interface DecisionVector extends Named {
   readonly situation: Partial<OwnSituation> & {
     readonly item?: Attributes | null;
     readonly rejection?: Omit<Rejection, 'at'> | null;
     readonly doubted?: string | null;
+    readonly asking?: AskingView | null;
     readonly forcedSince?: number | null;
   };
   readonly expected: { readonly action: Decision['action']; readonly ms?: readonly [least: number, most: number] };
@@ -152,7 +154,7 @@ describe('the file', () => {
 
 describe('decisions', () => {
   test.each(each(decisions))('%s', (_, { situation, expected: { ms, ...expected } }) => {
-    const { item, rejection, doubted, forcedSince, ...own } = situation;
+    const { item, rejection, doubted, asking, forcedSince, ...own } = situation;
     for (const jitter of [0, 0.001, 0.5, 0.999]) {
       const decision = decide({
         ...defaults.situation,
@@ -160,6 +162,7 @@ describe('decisions', () => {
         item: itemOf(item),
         rejection: rejection ? { ...rejection, at: now } : undefined,
         doubted: doubted ?? undefined,
+        asking: asking ?? undefined,
         forcedSince: forcedSince ?? undefined,
         now,
         jitter,
