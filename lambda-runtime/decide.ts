@@ -37,8 +37,8 @@ export interface Situation {
   readonly mayRefresh: boolean;
   /** Of a reader with a refresher to ask. */
   readonly asking?: AskingView | undefined;
-  /** A token issued after this is wanted, though the present one may work; by the table's clock. */
-  readonly forcedSince?: number | undefined;
+  /** A token issued after this is wanted, though the present one may work; by the table's clock. `due`: another one, whenever the present one was issued. */
+  readonly forcedSince?: number | 'due' | undefined;
   /** No refresh ahead now: this flight tried one, a token is not stored yet, or trouble with the table pauses it. */
   readonly aheadBlocked: boolean;
   /** A random number in [0, 1), new for each decision. */
@@ -96,13 +96,14 @@ export function decide(situation: Situation): Decision {
 }
 
 /** A refresh that is asked for whether the present token works or not: it waits for nothing. */
-function decideForced(situation: Situation, since: number): Decision {
+function decideForced(situation: Situation, since: number | 'due'): Decision {
   const { item, now, fresh } = situation;
-  if (item?.token && isIssuedSince(item.token, since)) return { action: 'skip' };
+  if (item?.token && since !== 'due' && isIssuedSince(item.token, since)) return { action: 'skip' };
   if (!fresh) return { action: 'read' };
   if (isLeaseAlive(situation)) return { action: 'skip' };
   const isNeeded = !isUsable(item?.token, situation.rejection, now);
-  const left = isNeeded && item?.failure?.forced ? 0 : coolDownLeft(item?.failure, now);
+  // What a schedule failed at is no reason to leave those who ask without a token.
+  const left = since === 'due' && isNeeded && item?.failure?.forced ? 0 : coolDownLeft(item?.failure, now);
   if (left > 0) return { action: 'fail', code: 'COOLING_DOWN', retryAt: now + left };
   // Nobody needs it: it is not begun where it could be cut short, and a refresh token be used up for nothing.
   const isLongEnough = isNeeded ? timeAllows(situation) : timeAllows({ ...situation, longestTimeLeftMs: Infinity });

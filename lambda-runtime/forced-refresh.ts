@@ -31,15 +31,15 @@ export async function forcedRefresh(means: TokenMeans & Pick<TokenKeeper, 'rejec
   const stop = over.signal;
   let eventAt: number | undefined;
 
-  /** A token that was issued since is new enough: none is, or any. */
-  const wantedSince = (): number => {
+  /** From when on a token is new enough. `undefined`: the present one is. */
+  const wantedSince = (): number | 'due' | undefined => {
     const { token, meta } = memory.item ?? {};
-    if (token && source !== undefined && meta?.source !== source) return Infinity;
+    if (token && source !== undefined && meta?.source !== source) return 'due';
     // A moment that is still to come would be reached by no token; and only the first reply tells what time it is.
     if (!asked) return eventAt ??= Math.min(since, clock.now());
     if (token?.generation === asked.generation && token && fingerprintOf(token.accessToken) === asked.fingerprint) reject(token.accessToken, tell);
     const now = clock.now();
-    return memory.usableToken(now) && token && now < aheadWindowFrom(token) ? -Infinity : Infinity;
+    return memory.usableToken(now) && token && now < aheadWindowFrom(token) ? undefined : 'due';
   };
 
   const fly = async (): Promise<boolean> => {
@@ -49,6 +49,7 @@ export async function forcedRefresh(means: TokenMeans & Pick<TokenKeeper, 'rejec
       memory.noteTimeLeft(timeLeft());
       if (stop.aborted) throw deadlineExceeded(means);
       const forcedSince = wantedSince();
+      if (forcedSince === undefined) return false;
       const forced = memory.usableToken(clock.now()) !== undefined;
       const decision = decide(situationOf(means, {
         fresh: true, looks, aheadBlocked: false, doubted: undefined, lookingMs: 0, timeLeftMs: timeLeft(), mayRefresh: true, forcedSince,

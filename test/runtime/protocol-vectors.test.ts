@@ -35,7 +35,7 @@ interface DecisionVector extends Named {
     readonly rejection?: Omit<Rejection, 'at'> | null;
     readonly doubted?: string | null;
     readonly asking?: AskingView | null;
-    readonly forcedSince?: number | null;
+    readonly forcedSince?: number | 'due' | null;
   };
   readonly expected: { readonly action: Decision['action']; readonly ms?: readonly [least: number, most: number] };
 }
