@@ -96,7 +96,7 @@ for (const workshop of [
   '/simulation/', '/soak/', '/testing-kit/', 'cdk.out/',
 ]) project.addPackageIgnore(workshop);
 
-// --- package.json: one package, three entry points ---------------------------------------------------------------------------------------
+// --- package.json: one package, five entry points ---------------------------------------------------------------------------------------
 project.package.addField('type', 'commonjs');
 project.package.addField('allowScripts', { esbuild: true });
 const entryPoint = (folder: string) => ({
@@ -106,6 +106,8 @@ const entryPoint = (folder: string) => ({
 project.package.addField('exports', {
   '.': { types: './lib/index.d.ts', default: './lib/index.js' },
   './runtime': entryPoint('runtime'),
+  './runtime/oauth': entryPoint('runtime/oauth'),
+  './runtime/refresher': entryPoint('runtime/refresher'),
   './testing': entryPoint('testing'),
   './package.json': './package.json',
   './.jsii': './.jsii',

@@ -2,19 +2,25 @@
  * Bundles what leaves this repository as plain JavaScript:
  *
  *   runtime/                                   cdk-shared-token-table/runtime, as npm users import it
+ *   runtime/oauth/, runtime/refresher/         cdk-shared-token-table/runtime/oauth and .../refresher: apart, so that who does not need them does not load them
  *   assets/layer/nodejs/node_modules/...       the same files, as a Lambda layer lays them out
+ *   assets/refresher/                          the code of the prebuilt refresher's function, complete
  *   testing/                                   cdk-shared-token-table/testing
  *
- * Each entry point is one CommonJS bundle and an ES module that re-exports it, so a process holds one instance of the module whichever way it was loaded.
+ * Each entry point is one CommonJS bundle and an ES module that re-exports it, so a process holds one instance of the module whichever way it was loaded. Beside
+ * each bundle that holds other people's code stand their licences.
  */
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { join, relative, resolve } from 'node:path';
+import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import * as contract from '../src/private/contract';
 
 const root = resolve(__dirname, '..');
 const load = createRequire(__filename);
+
+/** Lambda's runtime brings the SDK. A partial one in a layer would shadow it. */
+const SDK = ['@aws-sdk/*', '@smithy/*'];
 
 /** The contract is constants alone: evaluated here, a bundle holds the values that it uses, and not how they are put together. */
 const contractAsValues: Plugin = {
@@ -24,13 +30,41 @@ const contractAsValues: Plugin = {
   })),
 };
 
-/** Bundles `source` to `folder`/index.js, with index.mjs and the types' entry files beside it. */
-async function bundleEntryPoint(source: string, folder: string, external: string[]): Promise<void> {
-  const out = join(root, folder);
-  rmSync(out, { recursive: true, force: true });
-  mkdirSync(out, { recursive: true });
+/** What an entry point below the runtime imports of it, it shares with everybody: one memory, one class of errors. */
+const runtimeStaysOutside: Plugin = {
+  name: 'runtime-stays-outside',
+  setup: ({ onResolve }) => onResolve({ filter: /^\.\.\/index$/ }, () => ({ path: '../index.js', external: true })),
+};
+
+const COMMON: BuildOptions = {
+  // A field is assigned where the constructor says so, and not declared a second time.
+  tsconfigRaw: { compilerOptions: { strict: true, useDefineForClassFields: false } },
+  bundle: true,
+  minify: true,
+  keepNames: false,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+  // What a function seldom needs is loaded when it does, by a `require` that searches where Lambda keeps the SDK; Node's own `import()` does not.
+  supported: { 'dynamic-import': false },
+  legalComments: 'inline',
+  logLevel: 'warning',
+};
+
+interface EntryPoint {
+  /** Folder of the source. */
+  readonly source: string;
+  /** Folder of the bundle. */
+  readonly folder: string;
+  readonly external: readonly string[];
+  readonly plugins?: readonly Plugin[];
+}
+
+async function bundleEntryPoint({ source, folder, external, plugins = [] }: EntryPoint): Promise<void> {
+  const out = emptied(folder);
   const names = Object.keys(load(join(root, source, 'index.ts')) as object).sort();
-  await build({
+  const { metafile } = await build({
+    ...COMMON,
     // esbuild's own way to make CommonJS of exports costs 600 bytes; it warns of `module` in an ES module, which is meant here.
     stdin: {
       contents: `import { ${names.join(', ')} } from './index';\nconst all = { ${names.join(', ')} };\nmodule.exports = all;\n` +
@@ -40,44 +74,86 @@ async function bundleEntryPoint(source: string, folder: string, external: string
     },
     logOverride: { 'commonjs-variable-in-esm': 'silent' },
     outfile: join(out, 'index.js'),
-    plugins: [contractAsValues],
-    // A field is assigned where the constructor says so, and not declared a second time.
-    tsconfigRaw: { compilerOptions: { strict: true, useDefineForClassFields: false } },
-    bundle: true,
-    minify: true,
-    keepNames: false,
-    platform: 'node',
-    target: 'node20',
-    format: 'cjs',
-    external,
-    legalComments: 'inline',
-    logLevel: 'warning',
+    plugins: [contractAsValues, ...plugins],
+    external: [...external],
+    metafile: true,
   });
+  writeLicences(metafile, out);
+  const types = relative(out, join(root, folder.split('/')[0] as string, 'types', source, 'index'));
   writeFileSync(join(out, 'index.mjs'), `import bundle from './index.js';\nexport const { ${names.join(', ')} } = bundle;\n`);
-  writeFileSync(join(out, 'index.d.ts'), `export * from './types/${source}/index';\n`);
+  writeFileSync(join(out, 'index.d.ts'), `export * from '${types.startsWith('.') ? types : `./${types}`}';\n`);
   writeFileSync(join(out, 'index.d.mts'), "export * from './index.js';\n");
+}
+
+/** The prebuilt refresher: all of it in one file, since its function has no layer. */
+async function bundlePrebuiltRefresher(): Promise<void> {
+  const out = emptied('assets/refresher');
+  const { metafile } = await build({
+    ...COMMON,
+    entryPoints: [join(root, 'lambda-runtime', 'refresher', 'prebuilt.ts')],
+    outfile: join(out, 'index.js'),
+    plugins: [contractAsValues],
+    external: SDK,
+    metafile: true,
+  });
+  writeLicences(metafile, out);
 }
 
 /** Lays the runtime out as Lambda finds it under /opt, without types. */
 function layOutLayer(): void {
-  const layer = join(root, 'assets', 'layer');
+  const layer = emptied('assets/layer');
   const home = join(layer, 'nodejs', 'node_modules', contract.PACKAGE_NAME);
-  rmSync(layer, { recursive: true, force: true });
-  mkdirSync(join(home, 'runtime'), { recursive: true });
-  for (const file of ['index.js', 'index.mjs']) cpSync(join(root, 'runtime', file), join(home, 'runtime', file));
+  for (const folder of ['runtime', 'runtime/oauth', 'runtime/refresher']) {
+    mkdirSync(join(home, folder), { recursive: true });
+    for (const file of ['index.js', 'index.mjs', LICENCES]) {
+      if (existsSync(join(root, folder, file))) cpSync(join(root, folder, file), join(home, folder, file));
+    }
+  }
+  const entryPoint = (folder: string) => ({ import: `./${folder}/index.mjs`, default: `./${folder}/index.js` });
   // No version here: the layer's hash moves when its code does, not with every release.
   writeFileSync(join(home, 'package.json'), JSON.stringify({
     name: contract.PACKAGE_NAME,
     license: 'Apache-2.0',
     type: 'commonjs',
-    exports: { './runtime': { import: './runtime/index.mjs', default: './runtime/index.js' } },
+    exports: {
+      './runtime': entryPoint('runtime'),
+      './runtime/oauth': entryPoint('runtime/oauth'),
+      './runtime/refresher': entryPoint('runtime/refresher'),
+    },
   }, undefined, 2) + '\n');
 }
 
+const LICENCES = 'THIRD-PARTY-LICENSES.txt';
+
+/** The licences of the packages whose code is in a bundle, as these ask for. */
+function writeLicences({ outputs }: Metafile, out: string): void {
+  const inputs = Object.values(outputs).flatMap(output => Object.entries(output.inputs)).filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
+  const packages = [...new Set(inputs.flatMap(path => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))].sort();
+  if (packages.length === 0) return;
+  const texts = packages.map(folder => {
+    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Record<'name' | 'version' | 'license', string>;
+    const file = readdirSync(join(root, folder)).find(entry => /^licen[cs]e/i.test(entry));
+    if (file === undefined) throw new Error(`${name} has no licence file to pass on.`);
+    return `${name} ${version} (${license})\n\n${readFileSync(join(root, folder, file), 'utf8').trim()}\n`;
+  });
+  writeFileSync(join(out, LICENCES), texts.join(`\n${'-'.repeat(80)}\n\n`));
+}
+
+function emptied(folder: string): string {
+  const path = join(root, folder);
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
 async function main(): Promise<void> {
-  await bundleEntryPoint('lambda-runtime', 'runtime', ['@aws-sdk/*', '@smithy/*']);
+  await bundleEntryPoint({ source: 'lambda-runtime', folder: 'runtime', external: SDK });
+  for (const name of ['oauth', 'refresher']) {
+    await bundleEntryPoint({ source: `lambda-runtime/${name}`, folder: `runtime/${name}`, external: SDK, plugins: [runtimeStaysOutside] });
+  }
   layOutLayer();
-  await bundleEntryPoint('testing-kit', 'testing', ['dynalite', 'dynalite/*']);
+  await bundlePrebuiltRefresher();
+  await bundleEntryPoint({ source: 'testing-kit', folder: 'testing', external: ['dynalite', 'dynalite/*'] });
 }
 
 void main();

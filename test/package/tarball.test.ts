@@ -23,15 +23,17 @@ beforeAll(async () => {
 
 test('the tarball holds the library, the runtime, the layer and the testing kit, and nothing of the workshop', () => {
   const folders = new Set(packed.files.map(file => file.path.split('/')[0]));
-  const workshop = ['src', 'lambda-runtime', 'testing-kit', 'test', 'demo', 'examples', 'scripts', 'docs', 'node_modules', '.ci', '.github', 'projenrc'];
+  const workshop = ['src', 'lambda-runtime', 'local-aws', 'testing-kit', 'test', 'demo', 'examples', 'scripts', 'docs', 'node_modules', '.ci', '.github', 'projenrc'];
   expect(workshop.filter(folder => folders.has(folder))).toEqual([]);
   const paths = packed.files.map(file => file.path);
   for (const file of [
     'lib/index.js', 'lib/index.d.ts', '.jsii', 'API.md', 'LICENSE', 'README.md',
     'runtime/index.js', 'runtime/index.mjs', 'runtime/index.d.ts', 'runtime/index.d.mts',
+    'runtime/oauth/index.js', 'runtime/oauth/index.d.ts', 'runtime/oauth/THIRD-PARTY-LICENSES.txt', 'runtime/refresher/index.js', 'runtime/refresher/index.d.ts',
     'testing/index.js', 'testing/index.mjs', 'testing/index.d.ts',
     'assets/layer/nodejs/node_modules/cdk-shared-token-table/package.json',
     'assets/layer/nodejs/node_modules/cdk-shared-token-table/runtime/index.js',
+    'assets/refresher/index.js', 'assets/refresher/THIRD-PARTY-LICENSES.txt',
   ]) expect(paths).toContain(file);
 });
 
@@ -59,10 +61,13 @@ test('the types of all entry points compile in CommonJS and in an ES module', as
   const text = `
     import { SharedTokenTable } from 'cdk-shared-token-table';
     import { SharedToken, SharedTokenError, type SharedTokenErrorCode } from 'cdk-shared-token-table/runtime';
+    import { clientCredentials } from 'cdk-shared-token-table/runtime/oauth';
+    import { refresherHandler } from 'cdk-shared-token-table/runtime/refresher';
     import { startEmbeddedTable } from 'cdk-shared-token-table/testing';
     export const crm = new SharedToken('crm', { refresh: async ({ signal }) => ({ accessToken: String(signal.aborted), expiresIn: 60 }) });
     export const answer: Promise<number> = crm.use(async token => token.length);
     export const code = (error: SharedTokenError): SharedTokenErrorCode => error.code;
+    export const handler = refresherHandler({ refresh: clientCredentials({ tokenUrl: 'https://auth.example.com/token', credentials: { secretArn: 'crm' } }) });
     export const parts = [SharedTokenTable.name, startEmbeddedTable.name];
     // @ts-expect-error a token id is a string
     export const wrong = new SharedToken(7);
