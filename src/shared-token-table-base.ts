@@ -1,14 +1,18 @@
-import { IResource, Lazy, Resource, ResourceEnvironment, Stack, Token, TokenComparison } from 'aws-cdk-lib';
+import { IResource, Resource } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { attach } from './private/attach';
+import { checkChoice } from './private/choice';
 import { ENV } from './private/contract';
 import { SharedTokenTableError } from './private/errors';
 import { GrantLedger } from './private/grant-ledger';
-import { GrantedStatement, statementsFor } from './private/statements';
+import { Reference } from './private/reference';
+import { statementsFor } from './private/statements';
 import { ALL_TOKENS, selectTokenIds } from './private/token-ids';
 import { TokenAccess } from './token-access';
+import { TokenRefresher } from './token-refresher';
+import { TokenRefresherProps } from './token-refresher-props';
 
 /** How a function is attached to a table. */
 export interface AttachOptions {
@@ -89,6 +93,29 @@ export interface ISharedTokenTable extends IResource {
   attachTo(consumer: lambda.IFunction, options?: AttachOptions): iam.Grant;
 
   /**
+   * Adds a function that refreshes one token, so that others only read it: on a schedule, when a reader's token was refused, and at deployment.
+   *
+   * For tokens whose credentials the functions that use them should not hold, and for those that a schedule should keep fresh. One refresher per token. Throws if
+   * the token has one, or if the source cannot work as it is declared.
+   *
+   * @example
+   * declare const tokens: SharedTokenTable;
+   * declare const credentials: secretsmanager.Secret;
+   * declare const orders: lambda.Function;
+   *
+   * const crm = tokens.addRefresher('Crm', {
+   *   tokenId: 'crm',
+   *   source: TokenSource.clientCredentials({ tokenUrl: 'https://auth.example.com/oauth/token', credentials }),
+   *   schedule: scheduler.ScheduleExpression.rate(Duration.minutes(30)),
+   * });
+   * crm.attachTo(orders);
+   *
+   * @param id the id of the construct, under the table
+   * @param props which token, from where, and when
+   */
+  addRefresher(id: string, props: TokenRefresherProps): TokenRefresher;
+
+  /**
    * Lets a principal read tokens, and nothing else: not write, and never see a stored refresh token.
    *
    * For consumers that are no Lambda functions. Throws if the principal can have no policy; warns if its policies are out of reach.
@@ -139,54 +166,61 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
    */
   protected readonly _isNameReliable: boolean = true;
 
-  private readonly ledger = new GrantLedger(this);
+  private readonly ledger = new GrantLedger({ construct: this, env: this.env, noun: 'table', policyMethod: 'table.addToResourcePolicy' });
+
+  private readonly reference = new Reference(() => ({
+    name: this.tableName,
+    arn: this.tableArn,
+    env: this.env,
+    isNameReliable: this._isNameReliable,
+  }));
+
+  private readonly refreshers = new Map<string, TokenRefresher>();
 
   public get environment(): { [name: string]: string } {
-    return { [ENV.TABLE]: this.reference };
+    return { [ENV.TABLE]: this.reference.render() };
   }
 
   public attachTo(consumer: lambda.IFunction, options: AttachOptions = {}): iam.Grant {
-    const statements = this.statements(options.access ?? TokenAccess.REFRESH, options.tokenIds ?? [ALL_TOKENS]);
+    const { access = TokenAccess.REFRESH, tokenIds = [ALL_TOKENS], tableVariable = ENV.TABLE } = options;
+    checkChoice(this, 'TokenAccess', TokenAccess, access, 'There is no such access to tokens.');
+    const statements = statementsFor(this, access, selectTokenIds(this, tokenIds));
     return attach(consumer, {
-      variable: options.tableVariable ?? ENV.TABLE,
       table: this.reference,
-      tableFrom: env => this.referenceFrom(env),
+      variable: tableVariable,
+      access,
       grant: grantee => this.ledger.grant(grantee, statements),
     });
   }
 
+  public addRefresher(id: string, props: TokenRefresherProps): TokenRefresher {
+    const known = this.refreshers.get(props.tokenId);
+    if (known) {
+      throw new SharedTokenTableError(this, {
+        what: `A token has one refresher, and '${props.tokenId}' has one.`,
+        got: `another one, '${id}'`,
+        expected: `only ${known.node.path}`,
+        todo: 'Use the refresher that is there, or refresh a token of another id.',
+      });
+    }
+    const refresher = TokenRefresher._of({
+      construct: this,
+      reference: this.reference,
+      grant: (grantee, access, tokenId) => this.grant(grantee, access, [tokenId]),
+    }, id, props);
+    this.refreshers.set(props.tokenId, refresher);
+    return refresher;
+  }
+
   public grantRead(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant {
-    return this.ledger.grant(grantee, this.statements(TokenAccess.READ, tokenIds));
+    return this.grant(grantee, TokenAccess.READ, tokenIds);
   }
 
   public grantRefresh(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant {
-    return this.ledger.grant(grantee, this.statements(TokenAccess.REFRESH, tokenIds));
+    return this.grant(grantee, TokenAccess.REFRESH, tokenIds);
   }
 
-  private statements(access: TokenAccess, tokenIds: string[]): GrantedStatement[] {
-    if (!Object.values(TokenAccess).includes(access)) {
-      throw new SharedTokenTableError(this, {
-        what: 'There is no such access to tokens.',
-        got: `'${access}'`,
-        expected: Object.values(TokenAccess).map(value => `TokenAccess.${value} ('${value}')`).join(' or '),
-        todo: 'Pass a value of `TokenAccess`.',
-      });
-    }
-    return statementsFor(this, access, selectTokenIds(this, tokenIds));
+  private grant(grantee: iam.IGrantable, access: TokenAccess, tokenIds: string[]): iam.Grant {
+    return this.ledger.grant(grantee, statementsFor(this, access, selectTokenIds(this, tokenIds)));
   }
-
-  /** The table as seen from the stack that renders this. */
-  private get reference(): string {
-    return Lazy.uncachedString({ produce: ({ scope }) => this.referenceFrom(Stack.of(scope)) });
-  }
-
-  /** What DynamoDB finds the table by: its name, or its ARN where whoever asks is, or may be, in another account or region. */
-  private referenceFrom({ account, region }: ResourceEnvironment): string {
-    const isHere = this._isNameReliable && isSame(account, this.env.account) && isSame(region, this.env.region);
-    return isHere ? this.tableName : this.tableArn;
-  }
-}
-
-function isSame(one: string, other: string): boolean {
-  return [TokenComparison.SAME, TokenComparison.BOTH_UNRESOLVED].includes(Token.compareStrings(one, other));
 }

@@ -2,7 +2,7 @@ import { Annotations, ArnFormat, RemovalPolicy, Stack, Token } from 'aws-cdk-lib
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
-import { ATTRIBUTE, RUNTIME_MODULE } from './private/contract';
+import { ATTRIBUTE, OAUTH_MODULE, REFRESHER_MODULE, RUNTIME_MODULE } from './private/contract';
 import { encryptWith, keyItself, needsKnownRegion } from './private/customer-key';
 import { SharedTokenTableError, warningId } from './private/errors';
 import { ISharedTokenTable, SharedTokenTableBase } from './shared-token-table-base';
@@ -105,7 +105,7 @@ export class SharedTokenTable extends SharedTokenTableBase {
    *   bundling: { externalModules: ['@aws-sdk/*', ...SharedTokenTable.RUNTIME_MODULES] },
    * });
    */
-  public static readonly RUNTIME_MODULES: string[] = [RUNTIME_MODULE];
+  public static readonly RUNTIME_MODULES: string[] = [RUNTIME_MODULE, OAUTH_MODULE, REFRESHER_MODULE];
 
   /**
    * Refers to a table of another stack or app in the same account and region.

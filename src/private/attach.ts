@@ -1,20 +1,24 @@
-import { Annotations, ResourceEnvironment, Stack } from 'aws-cdk-lib';
+import { Annotations, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { AttachedFunction } from './attached-function';
-import { consumerOf, ImportedFunction, Packaging } from './consumer';
+import { consumerOf, DefinedFunction, ImportedFunction, Packaging } from './consumer';
 import { ENV, RUNTIME_MODULE } from './contract';
 import { SharedTokenTableError, warningId } from './errors';
+import { Reference } from './reference';
+import { NamedRefresher, RefresherMap } from './refresher-map';
 import { runtimeLayerFor } from './runtime-layer';
+import { tableVariable } from './variables';
+import { TokenAccess } from '../token-access';
 
 /** What a function gets. */
 export interface Attachment {
+  readonly table: Reference;
   /** The variable that tells the function its table. */
   readonly variable: string;
-  /** The table's name or ARN, as the stack that renders it needs it. */
-  readonly table: string;
-  /** The table's name or ARN, as a function in this account and region needs it. */
-  readonly tableFrom: (env: ResourceEnvironment) => string;
+  readonly access: TokenAccess;
+  /** Whom the function asks for a token that it only reads. */
+  readonly refresher?: NamedRefresher;
   readonly grant: (grantee: iam.IGrantable) => iam.Grant;
 }
 
@@ -25,17 +29,21 @@ const VARIABLE_NAME = /^[a-zA-Z][a-zA-Z0-9_]+$/;
 export function attach(target: lambda.IFunction, attachment: Attachment): iam.Grant {
   checkVariable(target, attachment.variable);
   const consumer = consumerOf(target);
-  if (consumer.kind === 'imported') return attachImported(consumer, attachment);
-
-  const attached = AttachedFunction.of(consumer);
-  attached.setVariable(attachment.variable, attachment.table, 'the table that the function uses');
-  if (consumer.packaging === 'node') attached.addLayer(runtimeLayerFor(consumer.function));
-  else warnOfMissingLayer(consumer.function, consumer.packaging);
-  return attachment.grant(consumer.function);
+  return consumer.kind === 'imported' ? attachImported(consumer, attachment) : attachDefined(consumer, attachment);
 }
 
-function attachImported(consumer: ImportedFunction, attachment: Attachment): iam.Grant {
-  const { function: imported } = consumer;
+/** The same for a function that is known to be defined here. */
+export function attachDefined(consumer: DefinedFunction, { variable, table, access, refresher, grant }: Attachment): iam.Grant {
+  const attached = AttachedFunction.of(consumer);
+  attached.setVariable(tableVariable(variable, table));
+  if (refresher) attached.asks(refresher);
+  if (access === TokenAccess.REFRESH) attached.refreshes();
+  if (consumer.packaging === 'node') attached.addLayer(runtimeLayerFor(consumer.function));
+  else warnOfMissingLayer(consumer.function, consumer.packaging);
+  return grant(consumer.function);
+}
+
+function attachImported({ function: imported }: ImportedFunction, { variable, table, refresher, grant }: Attachment): iam.Grant {
   if (!imported.role) {
     throw new SharedTokenTableError(imported, {
       what: 'Nothing of this function can be set: neither environment and layer nor permissions.',
@@ -44,12 +52,19 @@ function attachImported(consumer: ImportedFunction, attachment: Attachment): iam
       todo: 'Attach it in the app that defines it (`SharedTokenTable.fromTableName`), or import it with `Function.fromFunctionAttributes({ functionArn, role })`.',
     });
   }
+  const show = (value: string) => JSON.stringify(Stack.of(imported).resolve(value));
+  const variables = [`${variable} to ${show(table.from(imported.env))}`];
+  if (refresher) {
+    const map = RefresherMap.of(imported);
+    map.add(refresher);
+    variables.push(`${ENV.REFRESHERS} to ${show(map.toJson(imported.env))}`);
+  }
   Annotations.of(imported).addWarningV2(warningId('importedFunction'), [
     'Only permissions can be given to an imported function.',
-    `Whoever defines it must set the environment variable ${attachment.variable} to ${JSON.stringify(Stack.of(imported).resolve(attachment.tableFrom(imported.env)))}`,
+    `Whoever defines it must set the environment variable${refresher ? 's' : ''} ${variables.join(' and ')}`,
     `and make ${RUNTIME_MODULE} available, by the npm package or a layer.`,
   ].join(' '));
-  return attachment.grant(imported);
+  return grant(imported);
 }
 
 function warnOfMissingLayer(target: lambda.Function, packaging: Exclude<Packaging, 'node'>): void {
@@ -61,7 +76,7 @@ function warnOfMissingLayer(target: lambda.Function, packaging: Exclude<Packagin
 }
 
 function checkVariable(target: lambda.IFunction, variable: string): void {
-  const taken: readonly string[] = [ENV.FUNCTION_TIMEOUT_MS, ENV.REFRESHERS];
+  const taken = Object.values<string>(ENV).filter(name => name !== ENV.TABLE);
   if (VARIABLE_NAME.test(variable) && !taken.includes(variable)) return;
   throw new SharedTokenTableError(target, {
     what: '`tableVariable` names the environment variable that holds the table.',

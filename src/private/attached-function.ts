@@ -1,9 +1,11 @@
-import { Annotations, Lazy, Stack, Token } from 'aws-cdk-lib';
+import { Annotations, Stack, Token } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { DefinedFunction, problemOfOldNode } from './consumer';
 import { DEFAULT_AUTH_LIMIT_MS, DEFAULT_FUNCTION_TIMEOUT_MS, ENV, ENVIRONMENT_MAX_BYTES } from './contract';
 import { describe, Problem, SharedTokenTableError, warningId } from './errors';
+import { NamedRefresher, RefresherMap } from './refresher-map';
+import { refreshersVariable, timeoutVariable, Variable } from './variables';
 
 const ID = 'SharedTokenAttachment';
 
@@ -41,7 +43,8 @@ export class AttachedFunction extends Construct {
 
   private readonly owner: lambda.Function;
   private readonly resource: lambda.CfnFunction;
-  private readonly values = new Map<string, string>();
+  private readonly variables = new Map<string, Variable>();
+  private isRefreshing = false;
   private readonly layers = new Set<lambda.ILayerVersion>();
 
   private constructor(consumer: DefinedFunction) {
@@ -49,26 +52,34 @@ export class AttachedFunction extends Construct {
     this.owner = consumer.function;
     this.resource = consumer.resource;
     this.node.addValidation({ validate: () => this.validate() });
-    this.setVariable(ENV.FUNCTION_TIMEOUT_MS, Lazy.uncachedString({ produce: () => this.timeoutMs()?.toString() }), 'the timeout of the function');
+    this.setVariable(timeoutVariable(() => this.timeoutMs()));
+  }
+
+  /** The function asks the provider itself, and needs the time for it. */
+  public refreshes(): void {
+    this.isRefreshing = true;
+  }
+
+  /** The function asks this refresher for its token. */
+  public asks(refresher: NamedRefresher): void {
+    const map = RefresherMap.of(this.owner);
+    map.add(refresher);
+    this.setVariable(refreshersVariable(map));
   }
 
   /** Sets a variable that is not set yet, or is to the same value. */
-  public setVariable(name: string, value: string, meaning: string): void {
-    const known = this.values.get(name);
-    if (known !== undefined && this.render(known) === this.render(value)) return;
-    const present = this.variables()[name];
+  public setVariable(variable: Variable): void {
+    const { name, value, taken } = variable;
+    const known = this.variables.get(name);
+    if (known !== undefined && this.render(known.value) === this.render(value)) return;
+    const present = this.presentVariables()[name];
     if (known !== undefined) {
-      throw new SharedTokenTableError(this.owner, {
-        what: `The variable ${name} of this function already names another table.`,
-        got: this.show(value),
-        expected: this.show(present),
-        todo: "Give the second table a variable of its own: `attachTo(fn, { tableVariable: 'ERP_TOKENS' })` and, in the function, `new SharedToken('erp', { table: process.env.ERP_TOKENS })`.",
-      });
+      throw new SharedTokenTableError(this.owner, { what: taken.what, got: this.show(value), expected: this.show(present), todo: taken.todo });
     }
     if (present !== undefined && JSON.stringify(present) !== this.render(value)) {
-      throw new SharedTokenTableError(this.owner, overwritten(name, meaning, this.show(present), this.show(value)));
+      throw new SharedTokenTableError(this.owner, overwritten(variable, variable.meaning, this.show(present), this.show(value)));
     }
-    this.values.set(name, value);
+    this.variables.set(name, variable);
     this.owner.addEnvironment(name, value);
   }
 
@@ -131,10 +142,10 @@ export class AttachedFunction extends Construct {
     })];
   }
 
-  private overwrittenVariables(variables: Variables): string[] {
-    return [...this.values]
-      .filter(([name, value]) => JSON.stringify(variables[name]) !== this.render(value))
-      .map(([name, value]) => describe(this.owner, overwritten(name, 'what attachTo set', this.show(variables[name]), this.show(value))));
+  private overwrittenVariables(rendered: Variables): string[] {
+    return [...this.variables.values()]
+      .filter(({ name, value }) => JSON.stringify(rendered[name]) !== this.render(value))
+      .map(variable => describe(this.owner, overwritten(variable, 'what attachTo set', this.show(rendered[variable.name]), this.show(variable.value))));
   }
 
   private oversize(variables: Variables): string[] {
@@ -152,7 +163,7 @@ export class AttachedFunction extends Construct {
 
   private warnOfShortTimeout(): void {
     const timeoutMs = this.timeoutMs();
-    if (timeoutMs === undefined || timeoutMs >= SHORT_TIMEOUT_MS) return;
+    if (!this.isRefreshing || timeoutMs === undefined || timeoutMs >= SHORT_TIMEOUT_MS) return;
     Annotations.of(this.owner).addWarningV2(warningId('functionTimeout'), describe(this.owner, {
       what: 'A refresh of the token may take longer than this function may run.',
       got: `a timeout of ${timeoutMs} ms${this.resource.timeout === undefined ? " (Lambda's default)" : ''}`,
@@ -169,7 +180,7 @@ export class AttachedFunction extends Construct {
   }
 
   /** The variables so far, without overrides. */
-  private variables(): Variables {
+  private presentVariables(): Variables {
     const environment = Stack.of(this).resolve(this.resource.environment) as { variables?: Variables } | undefined;
     return environment?.variables ?? {};
   }
@@ -190,12 +201,12 @@ export class AttachedFunction extends Construct {
   }
 }
 
-function overwritten(name: string, meaning: string, got: string, expected: string): Problem {
+function overwritten({ name, alternative }: Variable, meaning: string, got: string, expected: string): Problem {
   return {
     what: `The environment variable ${name} belongs to the shared token table (${meaning}) and is set to something else.`,
     got,
     expected,
-    todo: `Remove the other ${name}${name === ENV.FUNCTION_TIMEOUT_MS ? '' : ', or choose another variable for the table with `tableVariable`'}.`,
+    todo: `Remove the other ${name}${alternative ? `, or ${alternative}` : ''}.`,
   };
 }
 

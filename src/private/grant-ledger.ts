@@ -2,21 +2,31 @@ import { Annotations, Stack, Stage, Token, TokenComparison } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct, IConstruct } from 'constructs';
 import { SharedTokenTableError, warningId } from './errors';
-import { GrantedStatement, GrantedTable } from './statements';
+import { GrantedStatement } from './statements';
 import { TemplatePolicies } from './template-policies';
+
+/** What the statements of a ledger are about. */
+export interface GrantedResource {
+  readonly construct: Construct;
+  readonly env: { readonly account: string };
+  /** What messages call it. */
+  readonly noun: 'table' | 'refresher';
+  /** What adds to its own policy, which a principal of another account needs as well. */
+  readonly policyMethod: string;
+}
 
 /** Gives principals their statements, and sees to it that each one is in the template in the end: `Grant.success` is true also where CDK drops them. */
 export class GrantLedger {
   private readonly entries: LedgerEntry[] = [];
 
-  constructor(private readonly table: Construct & GrantedTable & { readonly env: { readonly account: string } }) {
-    table.node.addValidation({ validate: () => this.warnOfMissingStatements() });
+  constructor(private readonly resource: GrantedResource) {
+    resource.construct.node.addValidation({ validate: () => this.warnOfMissingStatements() });
   }
 
   /** Adds the statements to the grantee's policies, or says why that cannot be. */
   public grant(grantee: iam.IGrantable, statements: GrantedStatement[]): iam.Grant {
     const principal = grantee.grantPrincipal;
-    const owner = Construct.isConstruct(grantee) ? grantee : this.table;
+    const owner = Construct.isConstruct(grantee) ? grantee : this.resource.construct;
     this.refuseUnknownPrincipal(owner, principal, statements);
 
     const grants = statements.map(statement => iam.Grant.addToPrincipal({
@@ -50,38 +60,38 @@ export class GrantLedger {
       what: 'This principal has no policy that statements can be added to.',
       got: `${principal}`,
       expected: 'a role, user or group of this app, or an imported role that may be changed',
-      todo: `Grant to a role, or add to the policy of the principal or of the table (\`table.addToResourcePolicy\`): ${this.show(statements)}.`,
+      todo: `Grant to a role, or add to the policy of the principal or of the ${this.resource.noun} (\`${this.resource.policyMethod}\`): ${this.show(statements)}.`,
     });
   }
 
   private warnOfOtherAccount(owner: IConstruct, principal: iam.IPrincipal, statements: GrantedStatement[]): void {
     const { principalAccount } = principal;
+    const { construct, env, noun, policyMethod } = this.resource;
     if (principalAccount === undefined) return;
-    if (Token.compareStrings(principalAccount, this.table.env.account) !== TokenComparison.DIFFERENT) return;
+    if (Token.compareStrings(principalAccount, env.account) !== TokenComparison.DIFFERENT) return;
+    const actions = [...new Set(statements.flatMap(statement => statement.actions))];
+    const keyActions = actions.filter(action => action.startsWith('kms:'));
     Annotations.of(owner).addWarningV2(warningId('crossAccountPrincipal'), [
-      `The principal is in account ${principalAccount} and the table ${this.table.node.path} in account ${this.table.env.account}:`,
-      'its own policy is not enough. The table needs a resource policy (`table.addToResourcePolicy`) that allows this principal',
-      `${this.actions(statements, 'dynamodb:')}${this.table.encryptionKey ? `, and its key a key policy that allows ${this.actions(statements, 'kms:')}` : ''}.`,
-      'A function finds the table by its ARN, not by its name.',
+      `The principal is in account ${principalAccount} and the ${noun} ${construct.node.path} in account ${env.account}:`,
+      `its own policy is not enough. The ${noun} needs a resource policy (\`${policyMethod}\`) that allows this principal`,
+      `${actions.filter(action => !keyActions.includes(action)).join(', ')}${keyActions.length > 0 ? `, and its key a key policy that allows ${keyActions.join(', ')}` : ''}.`,
+      `A function finds the ${noun} by its ARN, not by its name.`,
     ].join(' '));
   }
 
   /** Imported roles that may not be changed, roles of other accounts, customized roles: looked for where it counts, in the policies of the template. */
   private warnOfMissingStatements(): string[] {
-    const policies = new TemplatePolicies(Stage.of(this.table) ?? this.table.node.root);
+    const { construct } = this.resource;
+    const policies = new TemplatePolicies(Stage.of(construct) ?? construct.node.root);
     for (const { owner, principal, statement } of this.entries) {
       if (policies.hold(principal, statement)) continue;
       Annotations.of(owner).addWarningV2(warningId('grantNotInTemplate'), [
-        `No policy of this app gives ${principal} the access to ${this.table.node.path} that was granted,`,
+        `No policy of this app gives ${principal} the access to ${construct.node.path} that was granted,`,
         'as happens to a role that is immutable, customized, or of another account.',
         `Whoever manages the role must add: ${this.show([statement])}.`,
       ].join(' '));
     }
     return [];
-  }
-
-  private actions(statements: GrantedStatement[], prefix: string): string {
-    return [...new Set(statements.flatMap(statement => statement.actions))].filter(action => action.startsWith(prefix)).join(', ');
   }
 
   private show(statements: GrantedStatement[]): string {
@@ -91,7 +101,7 @@ export class GrantLedger {
       Resource: resourceArn,
       ...(conditions && { Condition: conditions }),
     }));
-    return JSON.stringify(Stack.of(this.table).resolve(json));
+    return JSON.stringify(Stack.of(this.resource.construct).resolve(json));
   }
 }
 

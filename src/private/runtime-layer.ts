@@ -1,16 +1,12 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Stack } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { IConstruct } from 'constructs';
+import { BUNDLE, checkBundle } from './bundle';
 import { PACKAGE_NAME, RUNTIME_MODULE } from './contract';
-import { SharedTokenTableError } from './errors';
 
 /** Unlikely to be anybody else's id in a stack. */
 const LAYER_ID = 'SharedTokenTableRuntime';
-
-/** The same place seen from `src/private` and from `lib/private`, in this repository and in an installed package. */
-const LAYER_FOLDER = resolve(__dirname, '..', '..', 'assets', 'layer');
 
 /** Where the runtime was tested. Told to people who browse layers; no reason to refuse a function on a newer one. */
 const TESTED_RUNTIMES = ['nodejs20.x', 'nodejs22.x', 'nodejs24.x'];
@@ -21,20 +17,12 @@ const TESTED_RUNTIMES = ['nodejs20.x', 'nodejs22.x', 'nodejs24.x'];
  * Each stack has its own, nested ones included: a layer that one stack exports to another can never be updated, because every new version is another resource
  * and CloudFormation does not change an export in use.
  */
-export function runtimeLayerFor(consumer: IConstruct, folder: string = LAYER_FOLDER): lambda.ILayerVersion {
+export function runtimeLayerFor(consumer: IConstruct, folder: string = BUNDLE.LAYER): lambda.ILayerVersion {
   const stack = Stack.of(consumer);
   const existing = stack.node.tryFindChild(LAYER_ID);
   if (existing) return existing as lambda.LayerVersion;
 
-  const runtime = join(folder, 'nodejs', 'node_modules', RUNTIME_MODULE, 'index.js');
-  if (!existsSync(runtime)) {
-    throw new SharedTokenTableError(consumer, {
-      what: 'The runtime that goes into the layer is missing from this package.',
-      got: `no file ${runtime}`,
-      expected: 'the bundle that is published with it',
-      todo: `Install ${PACKAGE_NAME} again. In a clone of its repository, run "npm run bundle".`,
-    });
-  }
+  checkBundle(consumer, folder, join('nodejs', 'node_modules', RUNTIME_MODULE, 'index.js'), 'The runtime that goes into the layer');
   const layer = new lambda.LayerVersion(stack, LAYER_ID, {
     code: lambda.Code.fromAsset(folder),
     description: `${PACKAGE_NAME}/runtime`,

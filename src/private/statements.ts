@@ -30,6 +30,11 @@ export function statementsFor(table: GrantedTable, access: TokenAccess, selectio
   return [...tableStatements(table, access, selection), ...keyStatements(table)];
 }
 
+/** To ask a refresher: its function without a qualifier, for the alias of its schedule can have more done. */
+export function askStatement(refresher: { readonly functionArn: string }): GrantedStatement {
+  return { actions: [ACTION.ASK], resourceArn: refresher.functionArn };
+}
+
 /** Literals and patterns go into statements of their own, because one condition cannot compare some ids exactly and others by prefix. */
 function tableStatements(table: GrantedTable, access: TokenAccess, selection: TokenIdSelection): GrantedStatement[] {
   const allow = access === TokenAccess.READ ? readStatement : refreshStatement;

@@ -53,6 +53,18 @@ export function selectTokenIds(scope: IConstruct, tokenIds: readonly string[]): 
   };
 }
 
+/** Refuses an id that is not one token's. */
+export function checkSingleTokenId(scope: IConstruct, tokenId: string): void {
+  checkTokenId(scope, tokenId);
+  if (!isPattern(tokenId)) return;
+  throw new SharedTokenTableError(scope, {
+    what: 'A refresher refreshes one token.',
+    got: show(tokenId),
+    expected: "an id without '*'",
+    todo: 'Add a refresher for each token.',
+  });
+}
+
 function isPattern(tokenId: string): boolean {
   return tokenId.endsWith('*');
 }

@@ -79,7 +79,11 @@ describe.each(['nodejs18.x', 'nodejs16.x', 'nodejs'])('a function on %s, which i
 });
 
 test('the modules to leave to the layer are those that functions import', () => {
-  expect(SharedTokenTable.RUNTIME_MODULES).toEqual(['cdk-shared-token-table/runtime']);
+  expect(SharedTokenTable.RUNTIME_MODULES).toEqual([
+    'cdk-shared-token-table/runtime',
+    'cdk-shared-token-table/runtime/oauth',
+    'cdk-shared-token-table/runtime/refresher',
+  ]);
 });
 
 test('a SingletonFunction, which is no Function, is attached like one', () => {

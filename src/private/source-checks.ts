@@ -1,0 +1,116 @@
+import { Token } from 'aws-cdk-lib';
+import { IConstruct } from 'constructs';
+import { SharedTokenTableError } from './errors';
+
+/** Where a refresher's own machine is, without a network between that could listen. */
+const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
+
+/** What stands for a field of the credentials. */
+const PLACEHOLDER = '{{';
+
+/** Ends of names, without `-` and `_`, that say that a value is a credential. */
+const CREDENTIAL_NAME = /(authorization|cookie|secret|password|passwd|passphrase|apikey|privatekey|accesskey|accesstoken|refreshtoken|authtoken|subjecttoken|actortoken|assertion|^token|^pwd)$/;
+
+/** An address that a request with credentials may be sent to. */
+export function checkUrl(scope: IConstruct, option: string, url: string): void {
+  if (Token.isUnresolved(url)) return;
+  const refuse = (what: string, got: string) => {
+    throw new SharedTokenTableError(scope, {
+      what,
+      got,
+      expected: 'an https URL without credentials and fragment (http on localhost, 127.0.0.1 or [::1])',
+      todo: `Correct \`${option}\`.`,
+    });
+  };
+  const parsed = parse(url);
+  if (!parsed) return refuse(`\`${option}\` is a URL.`, JSON.stringify(url) ?? 'nothing');
+  // Not shown, for it may hold what nobody should see.
+  if (parsed.username || parsed.password) return refuse('URLs end up in logs and templates, so they hold no credentials.', 'a user or password before the host');
+  if (url.includes(PLACEHOLDER)) return refuse('URLs end up in logs, so they hold no credentials.', `a URL with ${PLACEHOLDER}...}}`);
+  const name = [...parsed.searchParams.keys()].find(isCredentialName);
+  if (name !== undefined) return refuse('URLs end up in logs and templates, so they hold no credentials.', `a query with '${name}'`);
+  if (parsed.hash || url.includes('#')) return refuse('A request has no fragment.', `'${url}'`);
+  const isSafe = parsed.protocol === 'https:' || (parsed.protocol === 'http:' && LOCAL_HOSTS.includes(parsed.hostname));
+  if (!isSafe) refuse('Credentials are sent encrypted, or to the same machine.', `'${url}'`);
+}
+
+function parse(url: string): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a token endpoint takes as a scope: RFC 6749, section 3.3. */
+const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
+
+export function checkScopes(scope: IConstruct, scopes: string[] | undefined): void {
+  if (scopes === undefined || Token.isUnresolved(scopes)) return;
+  const wrong = Array.isArray(scopes) ? scopes.find(one => !Token.isUnresolved(one) && !SCOPE.test(one)) : String(scopes);
+  if (wrong === undefined && scopes.length > 0) return;
+  throw new SharedTokenTableError(scope, {
+    what: '`scopes` is a list of scopes, each an item of its own.',
+    got: wrong === undefined ? 'an empty list' : `'${wrong}'`,
+    expected: 'at least one, each of printable ASCII characters without spaces, quotes and backslashes',
+    todo: "Write `scopes: ['orders.read', 'orders.write']`, or leave it out if the server decides.",
+  });
+}
+
+/** What the library sends by itself. */
+const RESERVED = new Map([
+  ['grant_type', 'choose another source'],
+  ['scope', 'use `scopes`'],
+  ['audience', 'use `audience`'],
+  ['resource', 'use `resource`'],
+  ['client_id', 'put it into the credentials'],
+  ['client_secret', 'put it into the credentials'],
+  ['refresh_token', 'put it into the credentials'],
+  ['client_assertion', 'use `clientAuthentication`'],
+  ['client_assertion_type', 'use `clientAuthentication`'],
+]);
+
+/** @param isAnonymous whether the id of the client, which is no secret, can stand nowhere else */
+export function checkParameters(scope: IConstruct, parameters: { readonly [name: string]: string }, isAnonymous: boolean): void {
+  for (const name of Object.keys(parameters)) {
+    if (isAnonymous && name === 'client_id') continue;
+    const todo = RESERVED.get(name);
+    if (todo !== undefined) {
+      throw new SharedTokenTableError(scope, {
+        what: `The parameter ${name} of a token request is not for \`parameters\`.`,
+        got: `'${name}' among them`,
+        expected: 'parameters that only this server knows',
+        todo: `Remove it, and ${todo}.`,
+      });
+    }
+    if (isCredentialName(name)) refuseCredential(scope, `the parameter '${name}'`, 'Use `TokenSource.httpRequest`, whose body takes fields of the credentials.');
+  }
+}
+
+/** Headers and the body of a request, in which `{{field}}` stands for what must not be in a template. */
+export function checkTemplates(scope: IConstruct, part: string, value: unknown, name = ''): void {
+  if (Token.isUnresolved(value)) return;
+  if (typeof value === 'object' && value !== null) {
+    for (const [key, inner] of Object.entries(value)) checkTemplates(scope, part, inner, Array.isArray(value) ? name : key);
+    return;
+  }
+  const isLiteral = typeof value === 'number' || (typeof value === 'string' && value !== '' && !value.includes(PLACEHOLDER));
+  if (isLiteral && isCredentialName(name)) refuseCredential(scope, `'${name}' in \`${part}\``, "Write the name of its field in the credentials, such as '{{apiKey}}'.");
+}
+
+export function holdsPlaceholders(value: unknown): boolean {
+  return JSON.stringify(value ?? null).includes(PLACEHOLDER);
+}
+
+function isCredentialName(name: string): boolean {
+  return CREDENTIAL_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
+}
+
+function refuseCredential(scope: IConstruct, got: string, todo: string): never {
+  throw new SharedTokenTableError(scope, {
+    what: 'What a stack tells its refresher stands in the template and in the environment of a function, where a credential must not be.',
+    got: `${got} with a value of its own`,
+    expected: 'credentials in `credentials` alone',
+    todo,
+  });
+}
