@@ -1,4 +1,4 @@
-import { measureBudget, measureStrategies } from './budget/measurements';
+import { measureBudget, measureRefresher, measureStrategies } from './budget/measurements';
 import { missed } from './budget/targets';
 import { budgetText, tableText } from './budget/text';
 import { addTo, type CampaignResult, inAll } from './campaign';
@@ -112,8 +112,8 @@ function describe({ instances, faults, provider, start }: SmallWorld): string {
 
 // --- what a rotation costs -------------------------------------------------------------------------------------------------------------
 
-async function budget({ json, strategies }: SimulationOptions): Promise<number> {
-  const rows = await (strategies ? measureStrategies(progress) : measureBudget(progress));
+async function budget({ json, strategies, refresher }: SimulationOptions): Promise<number> {
+  const rows = await (strategies ? measureStrategies(progress) : refresher ? measureRefresher(progress) : measureBudget(progress));
   endProgress();
   process.stdout.write(json ? `${JSON.stringify(rows)}\n` : strategies ? tableText(rows) : budgetText(rows));
   return missed(rows).length === 0 ? EXIT.OK : EXIT.FAILED;

@@ -13,6 +13,8 @@ export interface SimulationOptions {
   readonly budget: boolean;
   /** Of the budget: compare ways to wait instead. */
   readonly strategies: boolean;
+  /** Of the budget: readers that ask a refresher instead. */
+  readonly refresher: boolean;
   readonly json: boolean;
   readonly trace: boolean;
   readonly help: boolean;
@@ -32,6 +34,7 @@ export const USAGE = `Usage: npm run simulate -- [options]
   --exhaustive        instead of random schedules, every schedule of a small world: two and three instances, one rotation, a crash or an expiry at any step
   --budget            instead of random schedules, what one rotation costs and how long it takes, beside the reference algorithm
   --strategies        with --budget: the runtime beside copies of it that wait otherwise
+  --refresher         with --budget: readers that ask a refresher, warm and cold, and how often it is invoked
   --trace             print the trace of the first failing run as it was, not shrunk to what it takes
   --json              print the result as one JSON object (--budget: an array of rows), and nothing else, on the standard output
                       (npm prints a heading of its own: use \`npm run --silent simulate -- --json\`)
@@ -50,6 +53,7 @@ export function parseOptions(args: readonly string[]): SimulationOptions {
     'exhaustive': { type: 'boolean' },
     'budget': { type: 'boolean' },
     'strategies': { type: 'boolean' },
+    'refresher': { type: 'boolean' },
     'trace': { type: 'boolean' },
     'json': { type: 'boolean' },
     'help': { type: 'boolean' },
@@ -61,7 +65,10 @@ export function parseOptions(args: readonly string[]): SimulationOptions {
     }
   }
   excludeEachOther([['--exhaustive', values.exhaustive], ['--budget', values.budget]]);
-  if (values.strategies && !values.budget) throw new UsageError('--strategies is an option of --budget: give both.');
+  for (const ofBudget of ['strategies', 'refresher'] as const) {
+    if (values[ofBudget] && !values.budget) throw new UsageError(`--${ofBudget} is an option of --budget: give both.`);
+  }
+  excludeEachOther([['--strategies', values.strategies], ['--refresher', values.refresher]]);
   excludeEachOther([['--seed', values.seed], ['--runs', values.runs]]);
   excludeEachOther([['--seed', values.seed], ['--first-seed', values['first-seed']]]);
   const runs = wholeNumber('--runs', values.runs, { ...RUNS, initial: seed === undefined ? RUNS.initial : 1 });
@@ -75,6 +82,7 @@ export function parseOptions(args: readonly string[]): SimulationOptions {
     exhaustive: values.exhaustive ?? false,
     budget: values.budget ?? false,
     strategies: values.strategies ?? false,
+    refresher: values.refresher ?? false,
     json: values.json ?? false,
     trace: values.trace ?? false,
     help: values.help ?? false,

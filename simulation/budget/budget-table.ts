@@ -5,6 +5,8 @@ export interface Row extends Setting {
   readonly contender: string;
   /** The most of any rotation. */
   readonly authCalls: number;
+  /** Of a refresher: the most of any rotation. */
+  readonly invocations: number;
   /** To the table: all that were sent, throttled ones included. */
   readonly requestsPerInstance: number;
   /** Capacity units per instance. */
@@ -51,6 +53,7 @@ export async function measure(contender: Contender, setting: Setting, count = ro
     contender: contender.name,
     ...setting,
     authCalls: Math.max(...rotations.map(({ authCalls }) => authCalls)),
+    invocations: Math.max(...rotations.map(({ invocations }) => invocations)),
     requestsPerInstance: perInstance(({ requests }) => requests),
     readUnits: perInstance(({ readUnits }) => readUnits),
     writeUnits: perInstance(({ writeUnits }) => writeUnits),

@@ -5,10 +5,12 @@ import { STRATEGIES } from './strategies';
 import { brokenRuntime, realRuntime } from '../runtime';
 
 export const CONTENDERS = ['runtime', 'reference'] as const;
-export type ContenderName = typeof CONTENDERS[number];
+export const ASKING = ['warm refresher', 'cold refresher'] as const;
+export type ContenderName = (typeof CONTENDERS | typeof ASKING)[number];
 
 export function contenderOf(name: ContenderName): Contender {
-  return name === 'runtime' ? runtimeContender(name, realRuntime) : referenceContender();
+  if (name === 'reference') return referenceContender();
+  return runtimeContender(name, realRuntime, name === 'runtime' ? undefined : { isWarm: name === 'warm refresher' });
 }
 
 /** The runtime as it is, and private copies of it that wait otherwise. */

@@ -1,5 +1,5 @@
 import { measure, type Row, SETTINGS } from './budget-table';
-import { CONTENDERS, waiters } from './contenders';
+import { ASKING, type ContenderName, CONTENDERS, waiters } from './contenders';
 import type { Setting } from './rotation';
 import { withLightAbort } from '../light-abort';
 import { inThreads } from '../workers';
@@ -9,7 +9,19 @@ type Progress = (text: string) => void;
 
 /** Every contender in every setting, in the order of the settings. */
 export async function measureBudget(progress: Progress): Promise<readonly Row[]> {
-  const tasks = CONTENDERS.flatMap(contender => SETTINGS.map(setting => ({ kind: 'budget' as const, contender, setting })));
+  return measureAll(CONTENDERS, SETTINGS, progress);
+}
+
+/** Readers that ask: from one of them to more than most have. */
+const READERS: readonly Setting[] = [1, 10, 50, 200, 1_000].map(instances => ({ instances, providerMs: 300, providerCv: 0, tokenKb: 0.5 }));
+
+/** Readers that ask a refresher, which is warm or has to be started. */
+export async function measureRefresher(progress: Progress): Promise<readonly Row[]> {
+  return measureAll(ASKING, READERS, progress);
+}
+
+async function measureAll(contenders: readonly ContenderName[], settings: readonly Setting[], progress: Progress): Promise<readonly Row[]> {
+  const tasks = contenders.flatMap(contender => settings.map(setting => ({ kind: 'budget' as const, contender, setting })));
   const rows = new Map<object, Row>();
   // The longest first, so that no thread is left alone with one.
   await inThreads([...tasks].sort((one, other) => other.setting.instances - one.setting.instances), (row, task) => {

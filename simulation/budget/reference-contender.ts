@@ -64,7 +64,7 @@ class ReferenceRotation {
     };
     await world.run(async () => Promise.all(Array.from({ length: instances }, async (_, id) => live(`i${id}`))));
     const { requests, readUnits, writeUnits } = partition;
-    return { authCalls: world.authCalls, requests, readUnits, writeUnits, overMs, failed };
+    return { authCalls: world.authCalls, invocations: 0, requests, readUnits, writeUnits, overMs, failed };
   }
 
   private async successorOf(dead: string, name: string): Promise<string> {

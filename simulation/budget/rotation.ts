@@ -11,6 +11,8 @@ export interface Setting {
 /** What one rotation of the token came to. */
 export interface Rotation {
   readonly authCalls: number;
+  /** Of a refresher that readers ask; 0 where they refresh themselves. */
+  readonly invocations: number;
   /** All that were sent to the table, throttled ones included. */
   readonly requests: number;
   readonly readUnits: number;

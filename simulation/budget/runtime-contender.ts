@@ -1,7 +1,10 @@
 import { ARRIVALS_MS, type Contender, type Draw, type Rotation, type Setting } from './rotation';
 import { SharedWorld, Throttled } from './shared-world';
+import { SimulatedFunction } from './simulated-function';
 import type { Host, TableClock } from '../../lambda-runtime/host';
-import type { Refresh } from '../../lambda-runtime/public-types';
+import type { SharedTokenOptions } from '../../lambda-runtime/public-types';
+import type { RefresherPort } from '../../lambda-runtime/refresher-port';
+import type { TokenClient } from '../../lambda-runtime/token-client';
 import type { TokenItem } from '../../lambda-runtime/token-item';
 import type { TokenStore, WriteReply } from '../../lambda-runtime/token-store';
 import type { Attributes } from '../expression';
@@ -22,24 +25,36 @@ const LOADED_WITHIN_MS = 10 * MINUTE;
 /** Clocks of machines that are kept by NTP differ by less. */
 const CLOCKS_DIFFER_MS = 10;
 
+/** Where the instances only read, and ask a refresher. */
+interface Asking {
+  readonly isWarm: boolean;
+}
+
+/** What a small function takes to start on Lambda: so much at least. */
+const COLD_START_MS = 800;
+
 /** This project's runtime: its own code, over a simulated clock, network and table. */
-export function runtimeContender(name: string, runtime: Runtime): Contender {
-  return { name, rotate: async (setting, draw) => new RuntimeRotation(runtime, setting, draw).run() };
+export function runtimeContender(name: string, runtime: Runtime, asking?: Asking): Contender {
+  return { name, rotate: async (setting, draw) => new RuntimeRotation(runtime, setting, draw, asking).run() };
 }
 
 /** One process that uses the token. */
-interface Member {
-  readonly get: () => Promise<string>;
-  readonly reject: (token: string) => void;
-}
+type Member = Pick<TokenClient, 'get' | 'reject' | 'refresh'>;
 
 class RuntimeRotation {
   private readonly world: SharedWorld;
   private readonly parsed = new WeakMap<Attributes, TokenItem>();
+  private readonly refresher: SimulatedFunction<Member>;
+  private readonly port: RefresherPort;
   private members = 0;
+  /** What the provider takes in this rotation. */
+  private providerMs: () => number;
 
-  constructor(private readonly runtime: Runtime, private readonly setting: Setting, private readonly draw: Draw) {
-    this.world = new SharedWorld(setting, draw);
+  constructor(private readonly runtime: Runtime, private readonly setting: Setting, private readonly draw: Draw, private readonly asking: Asking | undefined) {
+    const world = this.world = new SharedWorld(setting, draw);
+    this.providerMs = () => world.anyLatencyMs();
+    this.refresher = new SimulatedFunction(world, () => this.join(), COLD_START_MS);
+    this.port = { ask: async asked => this.refresher.invoke(async environment => environment.refresh({ asked })) };
   }
 
   async run(): Promise<Rotation> {
@@ -51,7 +66,7 @@ class RuntimeRotation {
 
   private async rotateBefore(): Promise<void> {
     const { world } = this;
-    const first = this.join(() => world.anyLatencyMs());
+    const first = this.join();
     await first.get();
     for (let count = 0; count < EARLIER_ROTATIONS; count++) {
       await world.sleep(BETWEEN_ROTATIONS_MS);
@@ -69,6 +84,7 @@ class RuntimeRotation {
     const begins = scheduler.now + LOADED_WITHIN_MS + MINUTE + random.next() * SECOND;
     const overMs: number[] = [];
     let failed = 0;
+    this.providerMs = () => latencyMs;
 
     const live = async (member: Member): Promise<void> => {
       await world.sleep(random.next() * LOADED_WITHIN_MS);
@@ -86,23 +102,33 @@ class RuntimeRotation {
     scheduler.at(begins, () => {
       partition.resetMeters();
       world.authCalls = 0;
+      this.refresher.invocations = 0;
+      if (this.asking?.isWarm) this.refresher.warmUp();
+      else this.refresher.coolDown();
     });
-    await Promise.all(Array.from({ length: instances }, async () => live(this.join(() => latencyMs))));
+    await Promise.all(Array.from({ length: instances }, async () => live(this.asking ? this.joinAsReader() : this.join())));
     const { requests, readUnits, writeUnits } = partition;
-    return { authCalls: world.authCalls, requests, readUnits, writeUnits, overMs, failed };
+    return { authCalls: world.authCalls, invocations: this.refresher.invocations, requests, readUnits, writeUnits, overMs, failed };
   }
 
-  private join(latencyMs: () => number): Member {
-    const { runtime, world } = this;
+  private join(): Member {
+    return this.member({ refresh: async () => ({ accessToken: await this.world.authorize(this.providerMs()) }) });
+  }
+
+  private joinAsReader(): Member {
+    return this.member({ refresher: 'refresher' });
+  }
+
+  private member(options: SharedTokenOptions): Member {
+    const { runtime, port } = this;
     const host = this.host(++this.members);
-    const process = new runtime.TokenProcess(host, (_table, _host, clock) => this.store(host, clock));
+    const process = new runtime.TokenProcess(host, (_table, _host, clock) => this.store(host, clock), () => port);
     class SimulatedToken extends runtime.TokenClient {
-      constructor(refresh: Refresh) {
-        super(process, TOKEN_ID, { table: TABLE, refresh });
+      constructor() {
+        super(process, TOKEN_ID, { table: TABLE, ...options });
       }
     }
-    const token = new SimulatedToken(async () => ({ accessToken: await world.authorize(latencyMs()) }));
-    return { get: async () => token.get(), reject: dead => token.reject(dead) };
+    return new SimulatedToken();
   }
 
   private host(id: number): Host {

@@ -3,7 +3,7 @@ import type { Row } from './budget-table';
 /** What the runtime has to reach, in one kind of rows. */
 interface Target {
   readonly where: (row: Row) => boolean;
-  readonly column: 'authCalls' | 'requestsPerInstance' | 'overP99Ms' | 'overMaxMs' | 'failed';
+  readonly column: 'authCalls' | 'invocations' | 'requestsPerInstance' | 'overP99Ms' | 'overMaxMs' | 'failed';
   readonly most: number;
 }
 
@@ -24,9 +24,22 @@ const TARGETS: readonly Target[] = [
   { where: ({ instances }) => instances === 10_000, column: 'overMaxMs', most: 5_000 },
 ];
 
+/** Of readers that ask a refresher. */
+const TARGETS_OF_ASKING: readonly Target[] = [
+  { where: always, column: 'authCalls', most: 1 },
+  { where: always, column: 'failed', most: 0 },
+  { where: ({ contender, instances }) => contender === 'warm refresher' && instances <= 200, column: 'invocations', most: 10 },
+];
+
+const TARGETS_OF: Readonly<Record<string, readonly Target[]>> = {
+  'runtime': TARGETS,
+  'warm refresher': TARGETS_OF_ASKING,
+  'cold refresher': TARGETS_OF_ASKING,
+};
+
 /** What the runtime's rows do not reach, in words. */
 export function missed(rows: readonly Row[]): string[] {
-  return rows.filter(({ contender }) => contender === 'runtime').flatMap(row => TARGETS.filter(({ where, column, most }) => where(row) && row[column] > most).map(({ column, most }) => {
+  return rows.flatMap(row => (TARGETS_OF[row.contender] ?? []).filter(({ where, column, most }) => where(row) && row[column] > most).map(({ column, most }) => {
     const { instances, providerMs, providerCv, tokenKb } = row;
     return `${column} is ${row[column]}, and should be ${most} at most (${instances} instances, provider ${providerMs} ms, cv ${providerCv}, token ${tokenKb} KB)`;
   }));

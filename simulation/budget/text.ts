@@ -7,6 +7,7 @@ const COLUMNS: readonly (readonly [heading: string, text: (row: Row) => string])
   ['provider', ({ providerMs, providerCv }) => `${whole(providerMs)} ms${providerCv === 0 ? '' : ` ± ${providerCv * 100} %`}`],
   ['token', ({ tokenKb }) => `${tokenKb} KB`],
   ['auth calls', ({ authCalls }) => whole(authCalls)],
+  ['invocations', ({ invocations }) => whole(invocations)],
   ['requests', ({ requestsPerInstance }) => requestsPerInstance.toFixed(2)],
   ['read units', ({ readUnits }) => readUnits.toFixed(2)],
   ['write units', ({ writeUnits }) => writeUnits.toFixed(2)],

@@ -1,6 +1,6 @@
 import { readRequest } from '../../lambda-runtime/dynamodb-requests';
 import { measure, type Row } from '../../simulation/budget/budget-table';
-import { contenderOf } from '../../simulation/budget/contenders';
+import { type ContenderName, contenderOf } from '../../simulation/budget/contenders';
 import { readUnits, writeUnits } from '../../simulation/budget/item-size';
 import { Partition, Throttled } from '../../simulation/budget/partition';
 import type { Setting } from '../../simulation/budget/rotation';
@@ -9,7 +9,7 @@ import { budgetText } from '../../simulation/budget/text';
 import { withLightAbort } from '../../simulation/light-abort';
 import { Scheduler } from '../../simulation/scheduler';
 
-const measured = async (contender: 'runtime' | 'reference', setting: Partial<Setting> & Pick<Setting, 'instances'>, rotations: number): Promise<Row> => {
+const measured = async (contender: ContenderName, setting: Partial<Setting> & Pick<Setting, 'instances'>, rotations: number): Promise<Row> => {
   return withLightAbort(async () => measure(contenderOf(contender), { providerMs: 300, providerCv: 0, tokenKb: 0.5, ...setting }, rotations));
 };
 
@@ -49,6 +49,13 @@ describe('what a rotation costs', () => {
     }
   });
 
+  test('200 readers invoke a warm refresher ten times at most, and a cold one no more often than there are readers; either asks the provider once', async () => {
+    const rows = [await measured('warm refresher', { instances: 200 }, 8), await measured('cold refresher', { instances: 200 }, 2)];
+    expect(missed(rows)).toEqual([]);
+    expect(rows.map(({ authCalls, failed }) => [authCalls, failed])).toEqual([[1, 0], [1, 0]]);
+    expect(rows[1]?.invocations).toBeLessThanOrEqual(200);
+  });
+
   test('what misses a budget is named', () => {
     const row: Row = {
       contender: 'runtime',
@@ -57,6 +64,7 @@ describe('what a rotation costs', () => {
       providerCv: 0,
       tokenKb: 0.5,
       authCalls: 1,
+      invocations: 0,
       requestsPerInstance: 2.2,
       readUnits: 2,
       writeUnits: 0.2,

@@ -9,6 +9,7 @@ test('20,000 runs from seed 1 on, if nothing else is asked for', () => {
     exhaustive: false,
     budget: false,
     strategies: false,
+    refresher: false,
     json: false,
     trace: false,
     help: false,
@@ -37,6 +38,8 @@ test.each([
   [['--budget', '--runs', '2'], 'exclude each other'],
   [['--budget', '--exhaustive'], 'exclude each other'],
   [['--strategies'], '--strategies is an option of --budget'],
+  [['--refresher'], '--refresher is an option of --budget'],
+  [['--budget', '--refresher', '--strategies'], 'exclude each other'],
   [['more'], 'more'],
 ])('%j is refused with a message', (args, message) => {
   expect(() => parseOptions(args)).toThrow(UsageError);
