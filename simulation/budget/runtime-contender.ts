@@ -50,7 +50,12 @@ class RuntimeRotation {
   /** What the provider takes in this rotation. */
   private providerMs: () => number;
 
-  constructor(private readonly runtime: Runtime, private readonly setting: Setting, private readonly draw: Draw, private readonly asking: Asking | undefined) {
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly setting: Setting,
+    private readonly draw: Draw,
+    private readonly asking: Asking | undefined,
+  ) {
     const world = this.world = new SharedWorld(setting, draw);
     this.providerMs = () => world.anyLatencyMs();
     this.refresher = new SimulatedFunction(world, () => this.join(), COLD_START_MS);
