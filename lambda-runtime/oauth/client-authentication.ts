@@ -1,6 +1,6 @@
 import { type CredentialSource, fieldOf, invalidField, optionalTextField, textField } from './credentials';
 import {
-  type ClientAuth, ClientSecretBasic, ClientSecretPost, type CryptoKey, importJWK, importPKCS8, type JWK, modifyAssertion, None, PrivateKeyJwt,
+  type ClientAuth, ClientSecretPost, type CryptoKey, importJWK, importPKCS8, type JWK, modifyAssertion, None, PrivateKeyJwt,
 } from './libraries';
 import type { CredentialFields } from './options';
 import type { ClientAuthenticationMethod } from '../../src/private/source-settings';
@@ -9,7 +9,7 @@ type Authenticate = (fields: CredentialFields, source: CredentialSource) => Clie
 
 /** How a client proves who it is, by the names that OAuth has registered. Each throws a RefreshError that names the field which is missing or wrong. */
 const METHODS: Readonly<Record<ClientAuthenticationMethod, Authenticate>> = {
-  client_secret_basic: (fields, source) => ClientSecretBasic(textField(fields, 'clientSecret', source)),
+  client_secret_basic: (fields, source) => clientSecretBasic(textField(fields, 'clientSecret', source)),
   client_secret_post: (fields, source) => ClientSecretPost(textField(fields, 'clientSecret', source)),
   private_key_jwt: privateKeyJwt,
   none: () => None(),
@@ -22,6 +22,17 @@ export async function clientAuthentication(
   method: ClientAuthenticationMethod, fields: CredentialFields, source: CredentialSource,
 ): Promise<ClientAuth> {
   return METHODS[method](fields, source);
+}
+
+/**
+ * Both encoded as in a form (RFC 6749, section 2.3.1). The library's own method encodes `-`, `_` and `.`, too, as in many an id and secret; a form need not,
+ * and many servers do not decode them.
+ */
+function clientSecretBasic(clientSecret: string): ClientAuth {
+  const encoded = (text: string) => new URLSearchParams({ text }).toString().slice('text='.length);
+  return (_server, client, _body, headers) => {
+    headers.set('authorization', `Basic ${btoa(`${encoded(client.client_id)}:${encoded(clientSecret)}`)}`);
+  };
 }
 
 /** What fits a key that names no algorithm: the first of these with which it can be imported. */

@@ -97,10 +97,10 @@ export function noToken(url: URL, json: JsonAnswer, field: string): RefreshError
 
 /** The origin alone: the rest may hold what was sent. */
 function redirected(url: URL, { status, headers }: Response): RefreshError {
-  const location = headers.get('location') ?? '';
-  const origin = URL.canParse(location, url.href) ? new URL(location, url).origin : 'null';
-  return failure('REDIRECTED', `${endpoint(url)} answered ${status}, a redirect${origin === 'null' ? '' : ` to ${origin}`}. Credentials are not sent on: ` +
-    'give the URL of the endpoint itself.');
+  const location = headers.get('location');
+  const origin = location !== null && URL.canParse(location, url.href) ? new URL(location, url).origin : 'null';
+  const target = origin === 'null' ? '' : ` to ${origin}`;
+  return failure('REDIRECTED', `${endpoint(url)} answered ${status}, a redirect${target}. Credentials are not sent on: give the URL of the endpoint itself.`);
 }
 
 const BROKEN_CONNECTION: readonly (readonly [RegExp, string])[] = [
@@ -113,12 +113,13 @@ function unreachable(url: URL, error: unknown): RefreshError {
   const cause = bareCause(innermost(error));
   const code = cause.code ?? ('ENDPOINT_UNREACHABLE' satisfies SourceErrorCode);
   const advice = BROKEN_CONNECTION.find(([pattern]) => pattern.test(code))?.[1];
-  return new RefreshError(code, { cause, message: `${endpoint(url)} could not be reached (${code}). ${advice}` });
+  return new RefreshError(code, { cause, message: `The connection to ${url.origin} failed (${code}). ${advice}` });
 }
 
 /** `fetch` wraps what happened to the connection. */
 function innermost(error: unknown): unknown {
-  return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
+  const { cause } = Object(error) as { readonly cause?: unknown };
+  return typeof cause === 'object' && cause !== null ? innermost(cause) : error;
 }
 
 function endpoint(url: URL): string {

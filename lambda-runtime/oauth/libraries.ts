@@ -6,7 +6,6 @@
 export {
   allowInsecureRequests,
   clientCredentialsGrantRequest,
-  ClientSecretBasic,
   ClientSecretPost,
   customFetch,
   modifyAssertion,
