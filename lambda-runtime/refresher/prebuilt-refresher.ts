@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type RefresherHandler, refresherHandler } from './refresher-handler';
 import { ENV } from '../../src/private/contract';
 import type { SourceSettings } from '../../src/private/source-settings';
-import { SharedTokenError, type Refresh } from '../index';
+import { SharedTokenError, type Refresh, type SharedTokenEvent } from '../index';
 import { refreshFrom } from '../oauth';
 
 /**
@@ -13,7 +13,9 @@ import { refreshFrom } from '../oauth';
 export function prebuiltRefresher(environment: Readonly<Record<string, string | undefined>>): RefresherHandler {
   const settings = settingsIn(environment[ENV.SOURCE]);
   const source = sourceName(settings);
-  return refresherHandler({ refresh: forThisProvider(source, refreshFrom(settings)), source });
+  // Its log says what it did, one JSON object a line, without any token.
+  const onEvent = (event: SharedTokenEvent) => console.log(JSON.stringify({ sharedToken: event }));
+  return refresherHandler({ refresh: forThisProvider(source, refreshFrom(settings)), source, onEvent });
 }
 
 function settingsIn(variable: string | undefined): SourceSettings {
