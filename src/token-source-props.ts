@@ -29,8 +29,8 @@ export enum BodyFormat {
 /** What all sources have in common. */
 export interface TokenSourceProps {
   /**
-   * The secret with the credentials, a JSON object. The refresher reads it when it asks for a token, so its value is in no template and a new value needs no
-   * deployment.
+   * The secret with the credentials: the text of a JSON object, whose fields depend on the source. The refresher reads it when it asks for a token, so that its
+   * value is in no template, and a new value needs no deployment.
    *
    * The refresher may read exactly this secret, and decrypt with its customer managed key if that is known here. Give this or `credentialsParameter`.
    *

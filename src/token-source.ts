@@ -5,7 +5,9 @@ import { BoundSource } from './private/bound-source';
 import { checkChoice } from './private/choice';
 import { Credentials, credentialsOf } from './private/credentials';
 import { SharedTokenTableError } from './private/errors';
-import { checkParameters, checkScopes, checkTemplates, checkUrl, holdsPlaceholders } from './private/source-checks';
+import {
+  checkHeaders, checkParameters, checkPath, checkScopes, checkTemplates, checkText, checkUrl, holdsPlaceholders, holdsUnresolved,
+} from './private/source-checks';
 import { CommonSettings, SourceSettings, TokenEndpointSettings } from './private/source-settings';
 import {
   BodyFormat, ClientAuthentication, ClientCredentialsSourceProps, HttpRequestSourceProps, RefreshTokenSourceProps, TokenEndpointSourceProps,
@@ -35,14 +37,14 @@ export abstract class TokenSource {
   /**
    * A token of the application itself: the grant `client_credentials` of OAuth 2.0.
    *
-   * The credentials have the client's id and its secret or private key. A client that proves nothing (`ClientAuthentication.NONE`) may do without.
+   * Fields of the credentials: `clientId`, and `clientSecret` or `privateKey` (PEM text or a JWK), as `clientAuthentication` needs it.
    *
    * @param props which endpoint, with what
    */
   public static clientCredentials(props: ClientCredentialsSourceProps): TokenSource {
     return new SettingsTokenSource(scope => {
       const credentials = credentialsOf(scope, props);
-      if (props.clientAuthentication !== ClientAuthentication.NONE) requireCredentials(scope, credentials, "the client's id, and its secret or private key");
+      requireCredentials(scope, credentials, '`clientId`, and `clientSecret` or `privateKey`');
       return { settings: { kind: 'client_credentials', ...endpointSettings(scope, props, credentials) }, credentials };
     });
   }
@@ -50,14 +52,15 @@ export abstract class TokenSource {
   /**
    * A token of an account that a person has given access to: the grant `refresh_token` of OAuth 2.0.
    *
-   * The credentials have the first refresh token beside what the client needs. If the provider replaces refresh tokens, the later ones are kept in the table.
+   * Fields of the credentials: `refreshToken`, the first one, beside `clientId` and `clientSecret` or `privateKey`. If the provider replaces refresh tokens, the
+   * later ones are kept in the table.
    *
    * @param props which endpoint, with what
    */
   public static refreshToken(props: RefreshTokenSourceProps): TokenSource {
     return new SettingsTokenSource(scope => {
       const credentials = credentialsOf(scope, props);
-      requireCredentials(scope, credentials, 'the first refresh token');
+      requireCredentials(scope, credentials, '`refreshToken` and `clientId`, and `clientSecret` or `privateKey`');
       return { settings: { kind: 'refresh_token', ...endpointSettings(scope, props, credentials) }, credentials };
     });
   }
@@ -148,7 +151,9 @@ function endpointSettings(scope: IConstruct, props: TokenEndpointSourceProps, cr
     checkChoice(scope, 'ClientAuthentication', ClientAuthentication, clientAuthentication, 'There is no such way to authenticate a client.');
   }
   checkScopes(scope, scopes);
-  checkParameters(scope, parameters ?? {}, credentials === undefined);
+  checkText(scope, 'audience', audience);
+  checkText(scope, 'resource', resource);
+  checkParameters(scope, parameters ?? {});
   return { tokenUrl, clientAuthentication, scopes, audience, resource, parameters, ...commonSettings(scope, props, credentials) };
 }
 
@@ -169,9 +174,11 @@ function requestSettings(scope: IConstruct, props: HttpRequestSourceProps, crede
   }
   if (bodyFormat !== undefined) checkChoice(scope, 'BodyFormat', BodyFormat, bodyFormat, 'There is no such format of a body.');
   if (bodyFormat === BodyFormat.FORM) checkForm(scope, body ?? {});
+  checkHeaders(scope, headers ?? {});
   checkTemplates(scope, 'headers', headers);
   checkTemplates(scope, 'body', body);
   checkUse(scope, { headers, body }, credentials);
+  for (const [option, path] of Object.entries({ accessTokenField, expiresInField, expiresAtField })) checkPath(scope, option, path);
   return {
     kind: 'http_request',
     url,
@@ -199,9 +206,8 @@ function checkForm(scope: IConstruct, body: { readonly [field: string]: unknown 
 
 /** A request can use the credentials in its templates only. */
 function checkUse(scope: IConstruct, templates: { readonly [part: string]: unknown }, credentials: Credentials | undefined): void {
-  const isUsing = holdsPlaceholders(templates);
-  if (isUsing) return requireCredentials(scope, credentials, 'the fields that the request names');
-  if (!credentials || Object.values(templates).some(hasUnresolved)) return;
+  if (holdsPlaceholders(templates)) return requireCredentials(scope, credentials, 'the fields that the request names');
+  if (!credentials || holdsUnresolved(templates)) return;
   throw new SharedTokenTableError(scope, {
     what: 'A request uses the credentials by their fields.',
     got: 'credentials, and none of their fields in `headers` or `body`',
@@ -210,28 +216,28 @@ function checkUse(scope: IConstruct, templates: { readonly [part: string]: unkno
   });
 }
 
-function hasUnresolved(value: unknown): boolean {
-  if (Token.isUnresolved(value)) return true;
-  return typeof value === 'object' && value !== null && Object.values(value).some(hasUnresolved);
-}
-
 function commonSettings(scope: IConstruct, { tokenLife }: TokenSourceProps, credentials: Credentials | undefined): CommonSettings {
   return { credentials: credentials?.reference, tokenLifeSeconds: tokenLife && lifeSeconds(scope, tokenLife) };
 }
 
+const LONGEST_LIFE = Duration.days(36_500);
+
 function lifeSeconds(scope: IConstruct, tokenLife: Duration): number {
   if (tokenLife.isUnresolved()) return tokenLife.toSeconds();
   const seconds = tokenLife.toSeconds({ integral: false });
-  if (seconds >= 1) return seconds;
+  if (seconds >= 1 && seconds <= LONGEST_LIFE.toSeconds()) return seconds;
   throw new SharedTokenTableError(scope, {
-    what: '`tokenLife` is how long a token can be used.', got: tokenLife.toString(), expected: 'at least a second', todo: 'Correct it, or leave it out.',
+    what: '`tokenLife` is how long a token can be used.',
+    got: tokenLife.toString(),
+    expected: 'a second to a hundred years',
+    todo: 'Correct it; of a token that only a rejection ends, leave it out.',
   });
 }
 
 function requireCredentials(scope: IConstruct, credentials: Credentials | undefined, what: string): void {
   if (credentials) return;
   throw new SharedTokenTableError(scope, {
-    what: `This source needs ${what}.`,
+    what: `This source needs credentials: ${what}.`,
     got: 'neither `credentials` nor `credentialsParameter`',
     expected: 'one of the two',
     todo: 'Put the credentials into a secret, a JSON object, and pass it as `credentials`.',

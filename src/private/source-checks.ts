@@ -5,8 +5,8 @@ import { SharedTokenTableError } from './errors';
 /** Where a refresher's own machine is, without a network between that could listen. */
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
 
-/** What stands for a field of the credentials. */
-const PLACEHOLDER = '{{';
+/** What stands for a field of the credentials, in the values of a request. */
+const PLACEHOLDER = /\{\{\s*[^{}\s][^{}]*\}\}/;
 
 /** Ends of names, without `-` and `_`, that say that a value is a credential. */
 const CREDENTIAL_NAME = /(authorization|cookie|secret|password|passwd|passphrase|apikey|privatekey|accesskey|accesstoken|refreshtoken|authtoken|subjecttoken|actortoken|assertion|^token|^pwd)$/;
@@ -26,7 +26,7 @@ export function checkUrl(scope: IConstruct, option: string, url: string): void {
   if (!parsed) return refuse(`\`${option}\` is a URL.`, JSON.stringify(url) ?? 'nothing');
   // Not shown, for it may hold what nobody should see.
   if (parsed.username || parsed.password) return refuse('URLs end up in logs and templates, so they hold no credentials.', 'a user or password before the host');
-  if (url.includes(PLACEHOLDER)) return refuse('URLs end up in logs, so they hold no credentials.', `a URL with ${PLACEHOLDER}...}}`);
+  if (url.includes('{{')) return refuse('URLs end up in logs and templates, so they hold no credentials.', 'a URL with {{...}}');
   const name = [...parsed.searchParams.keys()].find(isCredentialName);
   if (name !== undefined) return refuse('URLs end up in logs and templates, so they hold no credentials.', `a query with '${name}'`);
   if (parsed.hash || url.includes('#')) return refuse('A request has no fragment.', `'${url}'`);
@@ -70,10 +70,8 @@ const RESERVED = new Map([
   ['client_assertion_type', 'use `clientAuthentication`'],
 ]);
 
-/** @param isAnonymous whether the id of the client, which is no secret, can stand nowhere else */
-export function checkParameters(scope: IConstruct, parameters: { readonly [name: string]: string }, isAnonymous: boolean): void {
+export function checkParameters(scope: IConstruct, parameters: { readonly [name: string]: string }): void {
   for (const name of Object.keys(parameters)) {
-    if (isAnonymous && name === 'client_id') continue;
     const todo = RESERVED.get(name);
     if (todo !== undefined) {
       throw new SharedTokenTableError(scope, {
@@ -94,12 +92,49 @@ export function checkTemplates(scope: IConstruct, part: string, value: unknown, 
     for (const [key, inner] of Object.entries(value)) checkTemplates(scope, part, inner, Array.isArray(value) ? name : key);
     return;
   }
-  const isLiteral = typeof value === 'number' || (typeof value === 'string' && value !== '' && !value.includes(PLACEHOLDER));
+  const isLiteral = typeof value === 'number' || (typeof value === 'string' && value !== '' && !PLACEHOLDER.test(value));
   if (isLiteral && isCredentialName(name)) refuseCredential(scope, `'${name}' in \`${part}\``, "Write the name of its field in the credentials, such as '{{apiKey}}'.");
 }
 
+/** In a value at any depth. Names are left as they are. */
 export function holdsPlaceholders(value: unknown): boolean {
-  return JSON.stringify(value ?? null).includes(PLACEHOLDER);
+  return someText(value, text => PLACEHOLDER.test(text));
+}
+
+/** Text, or something in its place, that is known only at deployment. */
+export function holdsUnresolved(value: unknown): boolean {
+  return Token.isUnresolved(value) || someText(value, text => Token.isUnresolved(text));
+}
+
+function someText(value: unknown, test: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return test(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(inner => someText(inner, test));
+}
+
+/** The platform knows what a header may be. */
+export function checkHeaders(scope: IConstruct, headers: { readonly [name: string]: string }): void {
+  try {
+    new Headers(headers);
+  } catch (error) {
+    throw new SharedTokenTableError(scope, {
+      what: 'A header has a name and a value that HTTP allows.', got: `"${(error as Error).message}"`, expected: 'text without line breaks', todo: 'Correct `headers`.',
+    });
+  }
+}
+
+/** A field of an answer, or a path of fields. */
+export function checkPath(scope: IConstruct, option: string, path: string | undefined): void {
+  if (path === undefined || Token.isUnresolved(path) || path.split('.').every(name => name !== '')) return;
+  throw new SharedTokenTableError(scope, {
+    what: `\`${option}\` names a field of the answer.`, got: `'${path}'`, expected: "a field such as 'token', or a path such as 'data.token'", todo: `Correct \`${option}\`.`,
+  });
+}
+
+export function checkText(scope: IConstruct, option: string, text: string | undefined): void {
+  if (text !== '') return;
+  throw new SharedTokenTableError(scope, {
+    what: `\`${option}\` is a text that the server knows.`, got: "''", expected: 'at least one character', todo: `Correct \`${option}\`, or leave it out.`,
+  });
 }
 
 function isCredentialName(name: string): boolean {
