@@ -4,9 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
+import { CfnRole } from 'aws-cdk-lib/aws-iam';
+import { CfnFunction } from 'aws-cdk-lib/aws-lambda';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { statementsIn, warningsIn } from './support/stacks';
 import { ReadOnlyStack } from '../../examples/read-only/read-only-stack';
+import { OnDemandStack } from '../../examples/refreshers/on-demand-stack';
+import { OrdersStack } from '../../examples/refreshers/orders-stack';
+import { OwnRefresherStack } from '../../examples/refreshers/own-refresher-stack';
+import { ScheduledStack } from '../../examples/refreshers/scheduled-stack';
 import { SendMessageStack } from '../../examples/send-message/send-message-stack';
 
 const EXAMPLES = join(__dirname, '..', '..', 'examples');
@@ -40,7 +46,39 @@ describe('read-only', () => {
   });
 });
 
-describe.each([['send-message', 'SendMessage'], ['read-only', 'Report']])('the app of %s', (example, stackName) => {
+describe.each([
+  ['scheduled only', ScheduledStack, ['dynamodb:GetItem'], ['rate(30 minutes)']],
+  ['on demand only', OnDemandStack, ['dynamodb:GetItem', 'lambda:InvokeFunction'], []],
+  ['both', OrdersStack, ['dynamodb:GetItem', 'lambda:InvokeFunction'], ['cron(30 5 * * ? *)']],
+  ['a refresher of one\'s own', OwnRefresherStack, ['dynamodb:GetItem', 'lambda:InvokeFunction'], ['rate(6 hours)']],
+] as const)('refreshers: %s', (_, RefresherStack, actions, schedules) => {
+  const app = new App();
+  const credentials = new secretsmanager.Secret(new Stack(app, 'Secrets'), 'Client');
+  const stack = new RefresherStack(app, 'Stack', { tokenUrl: URLS.authUrl, apiUrl: URLS.apiUrl, credentials });
+  const template = Template.fromStack(stack);
+
+  test('whoever uses the token may read it, ask where that is meant, and nothing else', () => {
+    const role = stack.getLogicalId(stack.orders.role!.node.defaultChild as CfnRole);
+    const policies = Object.values(template.findResources('AWS::IAM::Policy', { Properties: { Roles: [{ Ref: role }] } }));
+    expect(policies.flatMap(({ Properties }) => (Properties.PolicyDocument.Statement as { Action: string }[]).map(({ Action }) => Action))).toEqual(actions);
+  });
+
+  test('only the refresher is told of the credentials', () => {
+    const functions = Object.entries(template.findResources('AWS::Lambda::Function')) as [string, { Properties: { Environment?: object } }][];
+    const told = functions.filter(([, { Properties }]) => JSON.stringify(Properties.Environment ?? {}).includes('Secrets:')).map(([id]) => id);
+    expect(told).toEqual([stack.getLogicalId(stack.crm.function.node.defaultChild as CfnFunction)]);
+  });
+
+  test('runs when it says, and synthesizes without a warning', () => {
+    const found = Object.values(template.findResources('AWS::Scheduler::Schedule')).map(({ Properties }) => Properties.ScheduleExpression as string);
+    expect(found).toEqual(schedules);
+    expect(warningsIn(stack)).toEqual([]);
+  });
+});
+
+describe.each([
+  ['send-message', 'SendMessage', ['handler']], ['read-only', 'Report', ['handler']], ['refreshers', 'OwnRefresher', ['orders', 'own-refresher']],
+])('the app of %s', (example, stackName, handlers) => {
   const folder = mkdtempSync(join(tmpdir(), 'example-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -49,7 +87,7 @@ describe.each([['send-message', 'SendMessage'], ['read-only', 'Report']])('the a
     expect(readdirSync(folder)).toContain(`${stackName}.template.json`);
   });
 
-  test('has a handler that Node.js accepts', () => {
-    expect(() => execFileSync(process.execPath, ['--check', join(EXAMPLES, example, 'handler', 'index.js')])).not.toThrow();
+  test.each(handlers)('has a handler that Node.js accepts: %s', handler => {
+    expect(() => execFileSync(process.execPath, ['--check', join(EXAMPLES, example, handler, 'index.js')])).not.toThrow();
   });
 });
