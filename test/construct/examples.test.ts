@@ -60,7 +60,8 @@ describe.each([
   test('whoever uses the token may read it, ask where that is meant, and nothing else', () => {
     const role = stack.getLogicalId(stack.orders.role!.node.defaultChild as CfnRole);
     const policies = Object.values(template.findResources('AWS::IAM::Policy', { Properties: { Roles: [{ Ref: role }] } }));
-    expect(policies.flatMap(({ Properties }) => (Properties.PolicyDocument.Statement as { Action: string }[]).map(({ Action }) => Action))).toEqual(actions);
+    const statements = policies.flatMap(({ Properties }) => Properties.PolicyDocument.Statement as { Action: string }[]);
+    expect(statements.map(({ Action }) => Action)).toEqual(actions);
   });
 
   test('only the refresher is told of the credentials', () => {
