@@ -6,6 +6,7 @@ import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { IConstruct } from 'constructs';
 import { keyItself } from './customer-key';
 import { SharedTokenTableError, warningId } from './errors';
+import { Reference } from './reference';
 import { SecretReference } from './source-settings';
 
 /** The credentials of a source: where they are, and who may read them. */
@@ -63,21 +64,22 @@ function inParameterStore(scope: IConstruct, parameter: ssm.IStringParameter): C
   if (parameter.parameterType !== ssm.ParameterType.SECURE_STRING) {
     throw new SharedTokenTableError(scope, {
       what: 'Credentials in Parameter Store are encrypted.',
-      got: `a parameter of the type '${parameter.parameterType}'`,
-      expected: `one of the type '${ssm.ParameterType.SECURE_STRING}', which CloudFormation cannot make`,
+      got: Token.isUnresolved(parameter.parameterType) ? 'a parameter that a stack makes' : `a parameter of the type '${parameter.parameterType}'`,
+      expected: `a ${ssm.ParameterType.SECURE_STRING}, which CloudFormation cannot make`,
       todo: 'Make it by hand or by a script, and import it: `StringParameter.fromSecureStringParameterAttributes`. Or use a secret (`credentials`).',
     });
   }
   warnOfOtherAccount(scope, 'parameter', parameter.env.account);
   // The interface does not tell the key; a parameter that was imported with one does.
   const { encryptionKey } = parameter as { encryptionKey?: kms.IKey };
+  const { parameterName: name, parameterArn: arn, env } = parameter;
   return {
-    reference: { parameterName: parameter.parameterName },
+    reference: { parameterName: new Reference(() => ({ name, arn, env, isNameReliable: true })).from(Stack.of(scope)) },
     grantRead: grantee => allow(grantee, {
       action: 'ssm:GetParameter',
-      resourceArn: parameter.parameterArn,
+      resourceArn: arn,
       key: encryptionKey && keyItself(scope, encryptionKey),
-      service: `ssm.${parameter.env.region}.amazonaws.com`,
+      service: `ssm.${env.region}.amazonaws.com`,
     }),
   };
 }
