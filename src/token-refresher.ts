@@ -84,6 +84,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
    */
   public static environmentOf(...refreshers: TokenRefresher[]): { [name: string]: string } {
     const [first, ...others] = refreshers;
+    if (!first) throw new Error('TokenRefresher.environmentOf: at least one refresher is needed.');
     const other = others.find(({ table }) => table.reference !== first.table.reference);
     if (other) {
       throw new SharedTokenTableError(other, {

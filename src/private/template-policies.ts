@@ -1,6 +1,6 @@
 import { CfnResource, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
-import { IConstruct } from 'constructs';
+import { Construct, IConstruct } from 'constructs';
 import { GrantedStatement } from './statements';
 
 type PolicyResource = iam.CfnPolicy | iam.CfnManagedPolicy;
@@ -36,6 +36,8 @@ export class TemplatePolicies {
 
   /** A policy that is attached to nobody does not reach the template. */
   private isAttached(resource: PolicyResource, principal: iam.IPrincipal): boolean {
+    // A name is generated, or missed, when another environment asks for it. A policy is made where its role is.
+    if (Construct.isConstruct(principal) && environmentOf(principal) !== environmentOf(resource)) return false;
     const { roles, users, groups } = memoized(this.attachments, resource, attachmentsOf);
     const { roleName, userName, groupName } = principal as { roleName?: string; userName?: string; groupName?: string };
     if (roleName !== undefined) return roles.includes(render(resource, roleName)!);
@@ -58,6 +60,11 @@ export class TemplatePolicies {
 function isPolicyResource(construct: IConstruct): construct is PolicyResource {
   return CfnResource.isCfnResource(construct)
     && [iam.CfnPolicy.CFN_RESOURCE_TYPE_NAME, iam.CfnManagedPolicy.CFN_RESOURCE_TYPE_NAME].includes(construct.cfnResourceType);
+}
+
+function environmentOf(construct: IConstruct): string {
+  const { account, region } = Stack.of(construct);
+  return `${account} ${region}`;
 }
 
 function attachmentsOf(resource: PolicyResource): Attachments {

@@ -136,6 +136,15 @@ describe('a principal of another account in the same app', () => {
     ]]);
   });
 
+  test('has a name that no policy of another environment is asked for: it has none there', () => {
+    const { app, stack, tokens } = setUp();
+    tokens.grantRead(new iam.Role(stack, 'Role', { assumedBy: ASSUMED_BY }), 'crm');
+    const other = newStack({ env: OTHER_ENV }, app);
+    tokens.grantRead(new iam.Role(other, 'Role', { assumedBy: ASSUMED_BY }), 'crm');
+    expect(statementsIn(other)).toHaveLength(1);
+    expect(warningIdsIn(other)).toEqual(['crossAccountPrincipal']);
+  });
+
   test('is warned that the customer key needs a policy too', () => {
     const app = new App();
     const stack = newStack({ env: ENV }, app);

@@ -8,8 +8,8 @@ import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
-import { addCrm, idOf, one, policyOf, propertiesOfOne, SECRET_ARN, setUp, TABLE_ARN, TOKEN_URL } from './support/refreshers';
-import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, REGION, Statement, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
+import { addCrm, idOf, one, propertiesOfOne, SECRET_ARN, setUp, TABLE_ARN, TOKEN_URL } from './support/refreshers';
+import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, REGION, Statement, statementsIn, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
 import { SharedTokenTable, TokenSource } from '../../src';
 
 const EVERY_HALF_HOUR = scheduler.ScheduleExpression.rate(Duration.minutes(30));
@@ -35,7 +35,7 @@ function credentialStatements(makeSource: (stack: Stack) => TokenSource): Statem
   const { stack, tokens } = setUp();
   addCrm({ stack, tokens }, { source: makeSource(stack), schedule: EVERY_HALF_HOUR });
   expect(warningsIn(stack)).toEqual([]);
-  const all = policyOf(stack, 'TokensCrmRole');
+  const all = statementsIn(stack, 'TokensCrmRole');
   expect([all[0], ...all.slice(-2)]).toEqual([ownLogs(stack), ownToken, ownQueue(stack)]);
   return all.slice(1, -2);
 }
@@ -46,7 +46,7 @@ const withParameter = (credentialsParameter: ssm.IStringParameter) => TokenSourc
 test("a refresher's role may write its own log, read its own secret, refresh its own token and report its own failures, and nothing else", () => {
   const { stack, tokens } = setUp();
   addCrm({ stack, tokens }, { schedule: EVERY_HALF_HOUR });
-  expect(policyOf(stack, 'TokensCrmRole')).toEqual([ownLogs(stack), allow('secretsmanager:GetSecretValue', SECRET_ARN), ownToken, ownQueue(stack)]);
+  expect(statementsIn(stack, 'TokensCrmRole')).toEqual([ownLogs(stack), allow('secretsmanager:GetSecretValue', SECRET_ARN), ownToken, ownQueue(stack)]);
   const role = propertiesOfOne(stack, 'AWS::IAM::Role', 'TokensCrmRole');
   expect(role).toEqual({
     AssumeRolePolicyDocument: {
@@ -59,7 +59,7 @@ test("a refresher's role may write its own log, read its own secret, refresh its
 test("the scheduler's role may invoke the alias of the schedule and report failures, in the name of this account's schedules", () => {
   const { stack, tokens } = setUp();
   addCrm({ stack, tokens }, { schedule: EVERY_HALF_HOUR });
-  expect(policyOf(stack, 'TokensCrmSchedulerRole')).toEqual([
+  expect(statementsIn(stack, 'TokensCrmSchedulerRole')).toEqual([
     allow('lambda:InvokeFunction', { Ref: idOf(stack, 'AWS::Lambda::Alias') }),
     ownQueue(stack),
   ]);
@@ -84,7 +84,7 @@ test("the scheduler's role may invoke the alias of the schedule and report failu
 test("a reader's role may read the token and invoke the refresher's function itself: no alias, no version, no refresh token", () => {
   const { stack, tokens } = setUp();
   addCrm({ stack, tokens }, { schedule: EVERY_HALF_HOUR }).attachTo(newFunction(stack, 'Fn'));
-  expect(policyOf(stack, 'FnServiceRole')).toEqual([
+  expect(statementsIn(stack, 'FnServiceRole')).toEqual([
     allow('dynamodb:GetItem', TABLE_ARN, {
       'StringEquals': { 'dynamodb:Select': 'SPECIFIC_ATTRIBUTES' },
       'ForAllValues:StringEquals': { 'dynamodb:Attributes': READABLE, 'dynamodb:LeadingKeys': ['crm'] },
@@ -97,7 +97,7 @@ test("a reader's role may read the token and invoke the refresher's function its
 test("no policy allows anything on '*'; CDK's trigger may invoke versions of the function, which have no other name", () => {
   const { stack, tokens } = setUp();
   addCrm({ stack, tokens }, { schedule: EVERY_HALF_HOUR }).attachTo(newFunction(stack, 'Fn'));
-  const { Resources: resources } = Template.fromStack(stack).toJSON() as { Resources: { [id: string]: { Type: string; Properties: Record<string, unknown> } } };
+  const resources: { [id: string]: { Properties: { [name: string]: unknown } } } = Template.fromStack(stack).toJSON().Resources;
   const documents = Object.values(resources).flatMap(({ Properties }) => [
     Properties.PolicyDocument, ...((Properties.Policies ?? []) as { PolicyDocument: unknown }[]).map(({ PolicyDocument }) => PolicyDocument),
   ]).filter(document => document !== undefined) as { Statement: Statement[] }[];
@@ -198,7 +198,7 @@ test("the customer managed key of the table is the refresher's, too", () => {
   const key = new kms.Key(stack, 'Key');
   const tokens = new SharedTokenTable(stack, 'Tokens', { encryption: dynamodb.TableEncryptionV2.customerManagedKey(key) });
   addCrm({ stack, tokens });
-  expect(policyOf(stack, 'TokensCrmRole')).toContainEqual(allow('kms:Decrypt', stack.resolve(key.keyArn), via('dynamodb')));
+  expect(statementsIn(stack, 'TokensCrmRole')).toContainEqual(allow('kms:Decrypt', stack.resolve(key.keyArn), via('dynamodb')));
 });
 
 test('a failure queue under a customer managed key can be written to by Lambda and by the scheduler', () => {
@@ -207,14 +207,14 @@ test('a failure queue under a customer managed key can be written to by Lambda a
   const failureQueue = new sqs.Queue(stack, 'Failures', { encryptionMasterKey: key });
   addCrm({ stack, tokens }, { failureQueue, schedule: EVERY_HALF_HOUR });
   for (const role of ['TokensCrmRole', 'TokensCrmSchedulerRole']) {
-    expect(policyOf(stack, role).slice(-2)).toEqual([ownQueue(stack), allow(['kms:GenerateDataKey', 'kms:Decrypt'], stack.resolve(key.keyArn), via('sqs'))]);
+    expect(statementsIn(stack, role).slice(-2)).toEqual([ownQueue(stack), allow(['kms:GenerateDataKey', 'kms:Decrypt'], stack.resolve(key.keyArn), via('sqs'))]);
   }
 });
 
 test('a log group that was given is the one that the refresher may write to', () => {
   const { stack, tokens } = setUp();
   addCrm({ stack, tokens }, { logGroup: new logs.LogGroup(stack, 'MyLogs') });
-  expect(policyOf(stack, 'TokensCrmRole')[0]).toEqual(ownLogs(stack));
+  expect(statementsIn(stack, 'TokensCrmRole')[0]).toEqual(ownLogs(stack));
   expect(idOf(stack, 'AWS::Logs::LogGroup')).toMatch(/^MyLogs/);
 });
 

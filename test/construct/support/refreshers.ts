@@ -1,7 +1,7 @@
 import { Stack, StackProps } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
-import { ACCOUNT, newStack, REGION, Statement } from './stacks';
+import { ACCOUNT, newStack, REGION } from './stacks';
 import { SharedTokenTable, TokenRefresher, TokenRefresherProps, TokenSource } from '../../../src';
 
 export const TOKEN_URL = 'https://auth.example.com/oauth/token';
@@ -52,9 +52,4 @@ export function one(stack: Stack, type: string, prefix = ''): Resource {
 export function idOf(stack: Stack, type: string, prefix = ''): string {
   const [id] = Object.keys(Template.fromStack(stack).findResources(type)).filter(candidate => candidate.startsWith(prefix));
   return id;
-}
-
-/** The statements of the policy whose logical id begins like this. */
-export function policyOf(stack: Stack, prefix: string): Statement[] {
-  return (propertiesOfOne(stack, 'AWS::IAM::Policy', prefix).PolicyDocument as { Statement: Statement[] }).Statement;
 }

@@ -36,10 +36,11 @@ export function newFunction(scope: Construct, id: string, props: Partial<lambda.
   });
 }
 
-/** All statements of all policies in the stack, in order. */
-export function statementsIn(stack: Stack): Statement[] {
+/** All statements of all policies in the stack, in order; or of those whose logical id begins like this. */
+export function statementsIn(stack: Stack, prefix = ''): Statement[] {
   const template = Template.fromStack(stack);
-  const policies = [...Object.values(template.findResources('AWS::IAM::Policy')), ...Object.values(template.findResources('AWS::IAM::ManagedPolicy'))];
+  const policies = ['AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy'].flatMap(type => Object.entries(template.findResources(type)))
+    .filter(([id]) => id.startsWith(prefix)).map(([, policy]) => policy);
   return policies.flatMap(policy => policy.Properties.PolicyDocument.Statement as Statement[]);
 }
 
