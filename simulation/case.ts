@@ -54,6 +54,8 @@ export interface Case {
   readonly scheduledEvents: number;
   /** A person who logs in: an auth limit of an hour, above the longest lease, and an answer after ten minutes or twenty. */
   readonly hasLogIn: boolean;
+  /** Most instances only read, and ask a function that refreshes. */
+  readonly hasRefresher: boolean;
 }
 
 /** What a user may fix for all runs. */
@@ -100,5 +102,6 @@ export function caseOf(seed: number, limits: CaseLimits = {}): Case {
     hasReaders: random.chance(0.15),
     scheduledEvents: random.chance(0.2) ? random.between(1, 3) : 0,
     hasLogIn: random.chance(0.004),
+    hasRefresher: random.chance(0.15),
   };
 }

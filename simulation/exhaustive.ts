@@ -178,5 +178,6 @@ function settingsOf({ instances, provider, start }: SmallWorld): Case {
     hasReaders: false,
     scheduledEvents: 0,
     hasLogIn: false,
+    hasRefresher: false,
   };
 }

@@ -3,6 +3,7 @@ import type { Fate, PortCall, Schedule } from './schedule';
 import type { Scheduler } from './scheduler';
 import type { Trace } from './trace';
 import type { Host } from '../lambda-runtime/host';
+import type { RefreshAsk } from '../lambda-runtime/public-types';
 import type { TokenItem } from '../lambda-runtime/token-item';
 
 /** How an instance's clocks differ from true time. */
@@ -51,6 +52,8 @@ export class Instance {
   refreshingUnder = '';
   /** It is about a forced refresh, for an event at this moment of true time. */
   forcedSince: number | undefined;
+  /** What a reader reported to it, while it looks whether that makes a refresh due. */
+  asked: RefreshAsk | undefined;
 
   private readonly start: number;
   private frozenSince: number | undefined;

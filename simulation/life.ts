@@ -1,3 +1,4 @@
+import { AskedFunction } from './asked-function';
 import type { Clocks } from './instance';
 import type { AuthCall } from './observer';
 import { Random } from './random';
@@ -14,9 +15,11 @@ export function liveIn(world: World): void {
   const { settings } = world.options;
   const { scheduler, random } = world;
   startItem(world);
+  if (settings.hasRefresher) world.refresher = new AskedFunction(world, () => clocksOf(world));
   for (let count = 0; count < settings.instances; count++) {
     const member = world.join(clocksOf(world), {
-      mayRefresh: !settings.hasReaders || count === 0 || random.chance(0.6),
+      mayRefresh: settings.hasRefresher ? random.chance(0.2) : !settings.hasReaders || count === 0 || random.chance(0.6),
+      mayAsk: settings.hasRefresher,
       timeouts: settings.functionTimeouts,
     });
     plan(world, member);
@@ -250,14 +253,14 @@ export function settle(world: World): void {
   trace?.note('world', '-- nothing goes wrong any more --');
   world.isDisturbed = false;
   capacity.isUnlimited = true;
-  if (!members.some(({ instance, mayRefresh, isForOneCall }) => instance.isAlive && mayRefresh && !isForOneCall)) {
+  if (!members.some(member => member.instance.isAlive && canGetTokens(member) && !member.isForOneCall)) {
     world.join({ offsetMs: 0, rate: 1, standsStill: false, mayJump: false }, { mayRefresh: true, timeouts: world.options.settings.functionTimeouts });
   }
   for (const { instance } of members) instance.thawForGood();
   const living = members.filter(({ instance, isForOneCall }) => instance.isAlive && !isForOneCall);
 
   const bound = new Bound(world);
-  let missing = living.filter(({ mayRefresh }) => mayRefresh).length;
+  let missing = living.filter(canGetTokens).length;
   const allSucceeded = () => {
     bound.isMet = true;
     if (!observer.hasUnsaved()) return void scheduler.after(SECOND, () => observer.runEnds());
@@ -270,7 +273,7 @@ export function settle(world: World): void {
   };
   for (const member of living) {
     void untilSuccess(world, member).then(succeeded => {
-      if (!member.mayRefresh) return;
+      if (!canGetTokens(member)) return;
       if (succeeded) bound.isMet = true;
       if (--missing === 0) allSucceeded();
     });
@@ -283,6 +286,11 @@ export function settle(world: World): void {
   scheduler.at(bound.at + 1, watch);
 }
 
+/** By itself, or by asking. */
+function canGetTokens({ mayRefresh, mayAsk }: Member): boolean {
+  return mayRefresh || mayAsk === true;
+}
+
 function longest({ timeouts }: Member): number {
   return Math.min(Math.max(...timeouts) * 0.9, 30 * SECOND);
 }
@@ -293,7 +301,7 @@ async function untilSuccess(world: World, member: Member): Promise<boolean> {
   for (;;) {
     const { succeeded, retryAt } = await world.call(member, 'get', { timeoutMs: longest(member) }, longest(member));
     if (succeeded) return true;
-    if (provider.familyRevoked || !member.mayRefresh || scheduler.now > start + 1_800 * SECOND) return false;
+    if (provider.familyRevoked || !canGetTokens(member) || scheduler.now > start + 1_800 * SECOND) return false;
     const pause = Math.min(Math.max(300, (retryAt ?? 0) - scheduler.now), 400 * SECOND);
     await new Promise<void>(resolve => scheduler.after(pause, () => member.instance.deliver(resolve)));
   }
@@ -321,6 +329,8 @@ class Bound {
     // A living holder's attempt may still fail, for what went wrong before: its own pause comes on top.
     const mayFail = observer.hasOpenCalls() ? 300 * SECOND : 0;
     const clocks = settings.clocks === 'exact' ? 0 : 4 * SECOND;
-    return now + Math.max(leaseLeft, coolDownLeft) + mayFail + clocks + settings.provider.latencyMs * 3 + 6 * SECOND;
+    // What was asked before may have got lost, and is waited for; then an environment has to start.
+    const asking = settings.hasRefresher ? 15 * SECOND : 0;
+    return now + Math.max(leaseLeft, coolDownLeft) + mayFail + clocks + asking + settings.provider.latencyMs * 3 + 6 * SECOND;
   }
 }

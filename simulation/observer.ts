@@ -323,6 +323,7 @@ export class Observer {
     const forcedSince = this.forcedSince(instance);
     const isNeeded = forcedSince === undefined || ((before?.issuedAt ?? 0) as number) < forcedSince;
     this.expect('I6', isNeeded, () => `${instance.name} forces a refresh though a token was issued since`);
+    this.expect('I6', this.isDue(instance, before), () => `${instance.name} refreshes for a reader though nothing is due`);
     const failure = before?.failure as Failure | undefined;
     // One that nobody needed keeps nobody from one that somebody does.
     const isNoHindrance = failure === undefined || (failure.forced === true && forcedSince === undefined);
@@ -405,6 +406,14 @@ export class Observer {
     const { attempts } = this;
     this.expect('I6', !keepsToItsLease || count >= attempts, () => `${by} asks the provider after ${attempts} attempts of which ${count} were recorded`);
     this.attempts++;
+  }
+
+  /** Of what a refresher does for a reader: is the stored token the one that was refused, near its end, or missing? */
+  private isDue({ asked }: Instance, before: Attributes | undefined): boolean {
+    if (asked === undefined || before?.accessToken === undefined || before.generation === asked.generation) return true;
+    const { issuedAt, expiresAt = Infinity } = before as { issuedAt: number; expiresAt?: number };
+    const life = expiresAt - issuedAt;
+    return this.scheduler.now >= expiresAt - Math.min(30_000, life * 0.1) - Math.min(300_000, life * 0.2) - this.toleranceMs;
   }
 
   /** Only where what it does can be for nothing else. */

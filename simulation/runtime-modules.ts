@@ -3,6 +3,7 @@
  */
 export { claimRequest, commitRequest, readRequest, releaseRequest, renewRequest } from '../lambda-runtime/dynamodb-requests';
 export { RefreshError, SharedTokenError } from '../lambda-runtime/errors';
+export { RefresherTrouble } from '../lambda-runtime/refresher-port';
 export { TokenClient } from '../lambda-runtime/token-client';
 export { parseItem } from '../lambda-runtime/token-item';
 export { TokenProcess } from '../lambda-runtime/token-process';

@@ -1,7 +1,7 @@
 import { Random } from './random';
 
 /** A call of the runtime out of its own code: each is a moment at which something may go wrong. */
-export type PortCall = 'read' | 'claim' | 'commit' | 'renew' | 'release' | 'sleep' | 'auth';
+export type PortCall = 'read' | 'claim' | 'commit' | 'renew' | 'release' | 'sleep' | 'auth' | 'ask';
 
 /** What becomes of one call of a port. */
 export type Fate =

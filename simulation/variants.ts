@@ -132,7 +132,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'a forced refresh though a token was issued since',
     breaks: ['I6'],
-    patch: { file: 'decide.ts', find: /if \(item\?\.token && isIssuedSince\(item\.token, since\)\)/, replace: 'if (item?.token && isIssuedSince(item.token, Infinity))' },
+    patch: { file: 'decide.ts', find: /since !== 'due' && isIssuedSince\(item\.token, since\)/, replace: 'since !== \'due\' && isIssuedSince(item.token, Infinity)' },
   },
   {
     name: 'a forced refresh that fails holds up those that are needed',
@@ -151,6 +151,16 @@ export const VARIANTS: readonly Variant[] = [
         ExpressionAttributeValues: { ...request.ExpressionAttributeValues, ':expireAfter': Math.ceil(write.commit.token.issuedAt / 1_000) + 7 * 86_400 },
       });
     },
+  },
+  {
+    name: 'readers never ask',
+    breaks: ['I4'],
+    patch: { file: 'decide.ts', find: /looks < 2 \?/, replace: 'looks < Infinity ?' },
+  },
+  {
+    name: 'a refresher does whatever it is asked',
+    breaks: ['I6'],
+    patch: { file: 'forced-refresh.ts', find: /now < aheadWindowFrom\(token\)/, replace: 'false' },
   },
 ];
 

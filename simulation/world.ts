@@ -1,3 +1,4 @@
+import { AskedFunction } from './asked-function';
 import { createRefresh } from './auth-port';
 import type { Case } from './case';
 import type { Attributes } from './expression';
@@ -14,7 +15,7 @@ import { SimulatedTable } from './simulated-table';
 import { TOKEN_ID } from './token-id';
 import { Trace } from './trace';
 import type { Host, TableClock } from '../lambda-runtime/host';
-import type { CallOptions, Refresh, SharedTokenOptions } from '../lambda-runtime/public-types';
+import type { CallOptions, RefreshAsk, SharedTokenOptions } from '../lambda-runtime/public-types';
 import type { TokenClient } from '../lambda-runtime/token-client';
 import type { TokenStore } from '../lambda-runtime/token-store';
 
@@ -45,6 +46,8 @@ export interface Member {
   readonly instance: Instance;
   readonly token: TokenClient;
   readonly mayRefresh: boolean;
+  /** Asks the refresher where it may not. */
+  readonly mayAsk?: boolean;
   /** Its function's timeouts, the longest last. */
   readonly timeouts: readonly number[];
   /** Called once by a person, and by nobody else. */
@@ -52,7 +55,7 @@ export interface Member {
 }
 
 /** How a process differs from others. */
-interface MemberOptions extends Pick<Member, 'mayRefresh' | 'timeouts' | 'isForOneCall'> {
+interface MemberOptions extends Pick<Member, 'mayRefresh' | 'mayAsk' | 'timeouts' | 'isForOneCall'> {
   readonly authLimitMs?: number;
   /** How long its provider takes. */
   readonly authLatencyMs?: number;
@@ -76,6 +79,8 @@ export class World {
   readonly members: Member[] = [];
   readonly capacity: Capacity;
   readonly carrier: Carrier;
+  /** Whom readers ask, where somebody does. */
+  refresher: AskedFunction | undefined;
   private readonly parse: ReturnType<typeof parserOf>;
   private readonly Token: ReturnType<typeof tokenClassOf>;
   isDisturbed = true;
@@ -124,7 +129,8 @@ export class World {
     const { latencyMs } = settings.network;
     const server = { runtime, parse: this.parse, scheduler, table, capacity, carrier, observer, rewrite, trace, latencyMs };
     const createStore = (_table: string, _host: Host, clock: TableClock) => wrapStore(createSimulatedStore(server, instance, clock));
-    const process = new runtime.TokenProcess(wrapHost(instance.host, instance), createStore);
+    const port = more.mayAsk ? this.refresher?.portFor(instance) : undefined;
+    const process = new runtime.TokenProcess(wrapHost(instance.host, instance), createStore, port && (() => port));
     const refresh = createRefresh({
       ...server,
       provider,
@@ -133,7 +139,8 @@ export class World {
       now: () => scheduler.now,
       isDisturbed: () => this.isDisturbed,
     }, instance);
-    const member = { instance, token: this.client(instance, process, more.mayRefresh ? refresh : undefined, authLimitMs), ...more };
+    const way = more.mayRefresh ? { refresh } : port ? { refresher: 'refresher' } : {};
+    const member = { instance, token: this.client(instance, process, { ...way, authLimitMs }), ...more };
     this.members.push(member);
     return member;
   }
@@ -164,6 +171,14 @@ export class World {
     return result;
   }
 
+  /** A reader's report, as its refresher gets it. */
+  ask({ instance, token }: Member, asked: RefreshAsk, options: CallOptions, limitMs: number): Promise<CallResult> {
+    instance.asked = asked;
+    const result = this.observe(instance, 'refresh', limitMs, async () => token.refresh({ ...options, asked }));
+    void result.then(() => { instance.asked = undefined; });
+    return result;
+  }
+
   private observe(instance: Instance, kind: TokenCall['kind'], limitMs: number, start: (call: TokenCall) => Promise<string | boolean | { status: number }>): Promise<CallResult> {
     const { observer, trace } = this;
     const { SharedTokenError } = this.options.subject.runtime;
@@ -180,11 +195,10 @@ export class World {
     });
   }
 
-  private client(instance: Instance, process: InstanceType<Runtime['TokenProcess']>, refresh: Refresh | undefined, authLimitMs: number | undefined): TokenClient {
+  private client(instance: Instance, process: InstanceType<Runtime['TokenProcess']>, options: SharedTokenOptions): TokenClient {
     return new this.Token(process, {
       table: 'tokens',
-      refresh,
-      authLimitMs,
+      ...options,
       onEvent: event => {
         if (!instance.isAlive) return;
         this.trace?.note(instance.name, `. ${event.type} ${event.code ?? ''}`);
