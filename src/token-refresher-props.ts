@@ -60,6 +60,8 @@ export interface TokenRefresherProps {
   /**
    * The VPC to run in, for providers that are reached through it. It needs a way to DynamoDB and to where the credentials are, too.
    *
+   * The role then has the managed policy that Lambda needs for network interfaces (`AWSLambdaVPCAccessExecutionRole`), which is for all resources.
+   *
    * @default - none
    */
   readonly vpc?: ec2.IVpc;

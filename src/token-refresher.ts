@@ -235,7 +235,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
       });
     }
     this.isUsed = true;
-    return this.table.grant(grantee, TokenAccess.READ, this.tokenId).combine(this.ledger.grant(grantee, [askStatement(this.function)]));
+    return this.table.grant(grantee, TokenAccess.READ, this.tokenId).combine(this.ledger.grant(grantee, [askStatement(this.definition)]));
   }
 
   /** The function that comes with this library. */

@@ -4,7 +4,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { IConstruct } from 'constructs';
-import { keyItself } from './customer-key';
+import { keyToPermit } from './customer-key';
 import { SharedTokenTableError, warningId } from './errors';
 import { Reference } from './reference';
 import { SecretReference } from './source-settings';
@@ -54,7 +54,7 @@ function inSecretsManager(scope: IConstruct, secret: secretsmanager.ISecret): Cr
     grantRead: grantee => allow(grantee, {
       action: 'secretsmanager:GetSecretValue',
       resourceArn,
-      key: secret.encryptionKey && keyItself(scope, secret.encryptionKey),
+      key: keyToPermit(scope, secret.encryptionKey),
       service: `secretsmanager.${secret.env.region}.amazonaws.com`,
     }),
   };
@@ -78,7 +78,7 @@ function inParameterStore(scope: IConstruct, parameter: ssm.IStringParameter): C
     grantRead: grantee => allow(grantee, {
       action: 'ssm:GetParameter',
       resourceArn: arn,
-      key: encryptionKey && keyItself(scope, encryptionKey),
+      key: keyToPermit(scope, encryptionKey),
       service: `ssm.${env.region}.amazonaws.com`,
     }),
   };

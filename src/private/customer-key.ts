@@ -4,6 +4,9 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import { IConstruct } from 'constructs';
 import { SharedTokenTableError } from './errors';
 
+/** Reserved for the keys of AWS services. */
+const SERVICE_ALIAS = 'alias/aws/';
+
 /** Whether TableV2 would refuse to render this encryption: it looks the region up among the replicas' keys, also when there are no replicas. */
 export function needsKnownRegion(encryption: dynamodb.TableEncryptionV2 | undefined, region: string): encryption is dynamodb.TableEncryptionV2 {
   return encryption?.type === dynamodb.TableEncryption.CUSTOMER_MANAGED && Token.isUnresolved(region);
@@ -33,11 +36,22 @@ export function keyItself(scope: IConstruct, key: kms.IKey): kms.IKey {
   const itself = targetOf(key) ?? key;
   if (!itself.keyArn.includes(':alias/') && !('aliasName' in itself)) return itself;
   throw new SharedTokenTableError(scope, {
-    what: 'Consumers get permission to decrypt with the key of the table, and KMS does not authorize by the ARN of an alias.',
+    what: 'Whoever uses a key needs permission for the key itself: KMS does not authorize by the ARN of an alias.',
     got: `an alias that does not tell its key, '${itself.keyArn}'`,
     expected: 'the key itself',
     todo: 'Import the key: `Key.fromKeyArn(this, id, keyArn)`, or `Key.fromLookup(this, id, { aliasName })`, which finds the key behind an alias.',
   });
+}
+
+/** The key that a policy must name for what it encrypts; none for the keys of AWS services, whose own policies let in all of an account. */
+export function keyToPermit(scope: IConstruct, key: kms.IKey | undefined): kms.IKey | undefined {
+  if (!key || isOfService(key)) return undefined;
+  return keyItself(scope, key);
+}
+
+function isOfService(key: kms.IKey): boolean {
+  const { aliasName } = key as { readonly aliasName?: string };
+  return (aliasName ?? '').startsWith(SERVICE_ALIAS) || key.keyArn.includes(`:${SERVICE_ALIAS}`);
 }
 
 /** The key behind an alias, where it is known: an alias that was imported by name alone throws when it is asked. */

@@ -3,7 +3,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { keyItself } from './customer-key';
+import { keyToPermit } from './customer-key';
 import { SharedTokenTableError } from './errors';
 
 /** Keeps what failed for as long as SQS can: somebody may be on holiday. */
@@ -37,12 +37,13 @@ export class FailureDestination implements lambda.IDestination {
 
 export function allowSending(scope: Construct, queue: sqs.IQueue, grantee: iam.IGrantable): void {
   iam.Grant.addToPrincipal({ grantee, actions: ['sqs:SendMessage'], resourceArns: [queue.queueArn] });
-  if (!queue.encryptionMasterKey) return;
+  const key = keyToPermit(scope, queue.encryptionMasterKey);
+  if (!key) return;
   iam.Grant.addToPrincipal({
     grantee,
     // SQS encrypts with a data key that it has made, or decrypts the one that it still has.
     actions: ['kms:GenerateDataKey', 'kms:Decrypt'],
-    resourceArns: [keyItself(scope, queue.encryptionMasterKey).keyArn],
+    resourceArns: [key.keyArn],
     conditions: { StringEquals: { 'kms:ViaService': `sqs.${queue.env.region}.amazonaws.com` } },
   });
 }

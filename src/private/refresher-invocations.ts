@@ -108,7 +108,10 @@ class AliasTarget extends targets.LambdaInvoke {
   }
 }
 
-/** Invokes the function at deployment, once all that it needs is there. */
+/**
+ * Invokes the function at deployment, once all that it needs is there: a version of it, so that CloudFormation sees a change. The version before is deleted with the
+ * same deployment, as CDK does by default; nothing else invokes it.
+ */
 export function addTrigger(invoked: InvokedFunction, firstToken: FirstToken, after: IDependable[]): triggers.Trigger | undefined {
   if (firstToken === FirstToken.NONE) return undefined;
   const isWaiting = firstToken === FirstToken.REQUIRED;

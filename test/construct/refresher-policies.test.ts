@@ -147,6 +147,21 @@ describe('the refresher may read', () => {
     expect(statements[1].Resource).toEqual(keyId);
   });
 
+  test.each<[string, (stack: Stack) => kms.IKey]>([
+    ['by its name', stack => kms.Alias.fromAliasName(stack, 'Key', 'alias/aws/secretsmanager')],
+    ['by its ARN', stack => kms.Key.fromKeyArn(stack, 'Key', `arn:aws:kms:${REGION}:${ACCOUNT}:alias/aws/secretsmanager`)],
+  ])('a secret under the key of Secrets Manager itself (known %s), which lets in who may read the secret', (_name, keyIn) => {
+    const secretIn = (stack: Stack) => secretsmanager.Secret.fromSecretAttributes(stack, 'Secret', { secretCompleteArn: SECRET_ARN, encryptionKey: keyIn(stack) });
+    expect(credentialStatements(stack => withSecret(secretIn(stack)))).toEqual([allow('secretsmanager:GetSecretValue', SECRET_ARN)]);
+  });
+
+  test('no secret whose key is known by an alias alone', () => {
+    const { stack, tokens } = setUp();
+    const encryptionKey = kms.Alias.fromAliasName(stack, 'Key', 'alias/crm');
+    const secret = secretsmanager.Secret.fromSecretAttributes(stack, 'Secret', { secretCompleteArn: SECRET_ARN, encryptionKey });
+    expect(() => addCrm({ stack, tokens }, { source: withSecret(secret) })).toThrow(/^Stack0\/Tokens\/Crm: Whoever uses a key needs permission for the key itself/);
+  });
+
   test('a parameter', () => {
     expect(credentialStatements(stack => withParameter(ssm.StringParameter.fromSecureStringParameterAttributes(stack, 'Parameter', { parameterName: '/crm/client' }))))
       .toEqual([allow('ssm:GetParameter', { 'Fn::Join': ['', ['arn:', { Ref: 'AWS::Partition' }, `:ssm:${REGION}:${ACCOUNT}:parameter/crm/client`]] })]);
