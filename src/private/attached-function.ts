@@ -77,7 +77,7 @@ export class AttachedFunction extends Construct {
       throw new SharedTokenTableError(this.owner, { what: taken.what, got: this.show(value), expected: this.show(present), todo: taken.todo });
     }
     if (present !== undefined && JSON.stringify(present) !== this.render(value)) {
-      throw new SharedTokenTableError(this.owner, overwritten(variable, variable.meaning, this.show(present), this.show(value)));
+      throw new SharedTokenTableError(this.owner, overwritten(variable, this.show(present), this.show(value)));
     }
     this.variables.set(name, variable);
     this.owner.addEnvironment(name, value);
@@ -145,7 +145,7 @@ export class AttachedFunction extends Construct {
   private overwrittenVariables(rendered: Variables): string[] {
     return [...this.variables.values()]
       .filter(({ name, value }) => JSON.stringify(rendered[name]) !== this.render(value))
-      .map(variable => describe(this.owner, overwritten(variable, 'what attachTo set', this.show(rendered[variable.name]), this.show(variable.value))));
+      .map(variable => describe(this.owner, overwritten(variable, this.show(rendered[variable.name]), this.show(variable.value))));
   }
 
   private oversize(variables: Variables): string[] {
@@ -201,7 +201,7 @@ export class AttachedFunction extends Construct {
   }
 }
 
-function overwritten({ name, alternative }: Variable, meaning: string, got: string, expected: string): Problem {
+function overwritten({ name, meaning, alternative }: Variable, got: string, expected: string): Problem {
   return {
     what: `The environment variable ${name} belongs to the shared token table (${meaning}) and is set to something else.`,
     got,
