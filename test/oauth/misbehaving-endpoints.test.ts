@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type { Refresh } from '../../lambda-runtime';
@@ -196,19 +197,15 @@ describe.each(SOURCES)('%s', (_, sourceAt) => {
     }],
   ])('the signal ends the request: %s', async (__, behaviour) => {
     const giveUp = new AbortController();
+    let left: Promise<unknown> | undefined;
     const server = stopLater(await WildServer.start((response, request) => {
+      left = once(response, 'close');
       behaviour(response, request);
       setImmediate(() => giveUp.abort(new Error(SENTINEL)));
     }));
-    const left = new Promise<void>(resolve => {
-      const { behaviour: answer } = server;
-      server.behaviour = (response, request) => {
-        response.on('close', resolve);
-        answer(response, request);
-      };
-    });
     expect(await failureFrom(sourceAt(server.url), { signal: giveUp.signal })).toMatchObject({ code: 'ABORTED' });
     await left;
+    expect(server.givenUp).toBe(1);
   });
 
   test('a signal that is aborted already: nothing is sent', async () => {
