@@ -16,6 +16,7 @@ type Answer = 'done' | 'failed' | 'no capacity';
 /** The function that readers ask: environments that do one invocation at a time, over a network on which everything happens that the schedule says. */
 export class AskedFunction {
   private idle: Member[] = [];
+  private readonly started: Member[] = [];
 
   constructor(private readonly world: World, private readonly clocks: () => Clocks) {}
 
@@ -38,6 +39,12 @@ export class AskedFunction {
         broken: () => reject(new RefresherTrouble(false, 'the connection broke')),
       })),
     };
+  }
+
+  /** One more invocation of each environment that lives. */
+  invokeAll(): Promise<unknown>[] {
+    return this.started.filter(({ instance }) => instance.isAlive)
+      .map(async environment => this.world.ask(environment, {}, { timeoutMs: FUNCTION_TIMEOUT_MS }, FUNCTION_TIMEOUT_MS));
   }
 
   private async invoke(asked: RefreshAsk, random: Random): Promise<Answer> {
@@ -66,6 +73,8 @@ export class AskedFunction {
   /** A cold start. */
   private async start(random: Random): Promise<Member> {
     await new Promise<void>(resolve => this.world.scheduler.after(random.between(50, SECOND), resolve));
-    return this.world.join(this.clocks(), { mayRefresh: true, isForOneCall: true, timeouts: [FUNCTION_TIMEOUT_MS] });
+    const environment = this.world.join(this.clocks(), { mayRefresh: true, isForOneCall: true, timeouts: [FUNCTION_TIMEOUT_MS] });
+    this.started.push(environment);
+    return environment;
   }
 }

@@ -266,9 +266,8 @@ export function settle(world: World): void {
     if (!observer.hasUnsaved()) return void scheduler.after(SECOND, () => observer.runEnds());
     // Late answers of the provider come until then.
     scheduler.after(20 * SECOND, () => {
-      let open = living.length;
-      const over = () => { if (--open === 0) scheduler.after(2 * SECOND, () => observer.runEnds()); };
-      for (const member of living) void world.call(member, 'get', { timeoutMs: longest(member) }, longest(member)).then(over);
+      const calls = living.map(async member => world.call(member, 'get', { timeoutMs: longest(member) }, longest(member)));
+      void Promise.all([...calls, ...world.refresher?.invokeAll() ?? []]).then(() => scheduler.after(2 * SECOND, () => observer.runEnds()));
     });
   };
   for (const member of living) {
