@@ -14,7 +14,6 @@ const DENIED = new Set(['AccessDeniedException', 'UnrecognizedClientException', 
 
 /** Makes the port to one refresher, given by the name or ARN of its function. */
 export function lambdaRefresher(tokenId: string, functionName: string): RefresherPort {
-  let client: Sdk.LambdaClient | undefined;
 
   const failed = (what: string, cause?: unknown) => tokenError(tokenId, 'REFRESHER_FAILED', `the refresher "${functionName}" ${what}`, { cause });
 
@@ -40,18 +39,23 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
     async ask(asked, how, abortSignal) {
       const { LambdaClient, InvokeCommand } = sdk();
       const region = ARN.exec(functionName)?.[1];
-      // An attempt of the SDK's own would be one more invocation that nobody counts.
-      client ??= new LambdaClient({ maxAttempts: 1, ...(region && { region }) });
+      // An attempt of the SDK's own would be one more invocation that nobody counts. One client for each: asks are rare, and a connection that was kept open
+      // would be dead after a freeze.
+      const client = new LambdaClient({ maxAttempts: 1, ...(region && { region }) });
       const event: RefresherEvent = { tokenId, asked };
       const command = new InvokeCommand({
         FunctionName: functionName,
         InvocationType: how === 'now' ? 'RequestResponse' : 'Event',
         Payload: JSON.stringify(event),
       });
-      const reply = await client.send(command, { abortSignal }).catch((error: unknown) => {
-        throw translate(error);
-      });
-      if (reply.FunctionError) throw new RefresherTrouble(true, `failed (${reply.FunctionError}): see its log`);
+      try {
+        const { FunctionError } = await client.send(command, { abortSignal });
+        if (FunctionError) throw new RefresherTrouble(true, `failed (${FunctionError}): see its log`);
+      } catch (error) {
+        throw error instanceof RefresherTrouble ? error : translate(error);
+      } finally {
+        client.destroy();
+      }
     },
   };
 }
