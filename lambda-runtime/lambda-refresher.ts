@@ -19,6 +19,7 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
 
   const sdk = (): typeof Sdk => {
     try {
+      // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by who asks, and found where Lambda has it: `import()` knows no NODE_PATH
       return require('@aws-sdk/client-lambda') as typeof Sdk;
     } catch (cause) {
       throw failed('cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.', cause);
