@@ -1,106 +1,63 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { App } from 'aws-cdk-lib';
-import { CfnFunction } from 'aws-cdk-lib/aws-lambda';
-import { AUTH_LIMIT_MS } from './settings';
+import { App, Stack } from 'aws-cdk-lib';
+import type { CfnFunction, IFunction } from 'aws-cdk-lib/aws-lambda';
+import { CfnSecret, Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import type { DemoMode } from './options';
+import { AUTH_LIMIT_MS, CONSUMER_TIMEOUT_S, REFRESHER_TIMEOUT_S } from './settings';
+import { Synthesis, type SynthesizedFunction } from './synthesis';
+import { OrdersStack } from '../examples/refreshers/orders-stack';
 import { SendMessageStack } from '../examples/send-message/send-message-stack';
+import type { DeployedStack } from '../local-aws/deployed-stack';
 
-/** The part of a CloudFormation template that the demo reads. */
-export interface Template {
-  readonly Resources: Readonly<Record<string, TemplateResource>>;
-}
-
-interface TemplateResource {
-  readonly Type: string;
-  readonly Properties?: Readonly<Record<string, unknown>>;
-}
-
-interface FunctionProperties {
-  readonly Code: AssetLocation;
-  readonly Handler: string;
-  readonly Timeout?: number;
-  readonly Layers?: readonly { readonly Ref: string }[];
-  readonly Environment?: { readonly Variables: Readonly<Record<string, unknown>> };
-}
-
-interface AssetLocation {
-  readonly S3Key: string;
-}
-
-/** An entry of the asset manifest. */
-interface FileAsset {
-  readonly source: { readonly path: string };
-  readonly destinations: Readonly<Record<string, { readonly objectKey: string }>>;
-}
-
-/** What was synthesized: all that is needed to run the function as Lambda would, taken from the template and the assets alone. */
+/** What was synthesized. */
 export interface Application {
-  readonly template: Template;
-  /** The folder that Lambda would unpack under /opt. */
-  readonly layerAsset: string;
-  /** The folder that Lambda would unpack as the function's code. */
-  readonly functionAsset: string;
-  readonly handler: string;
-  readonly timeoutMs: number;
-  /** The function's environment variables, with each reference to the table replaced by `tableName`. */
-  variables(tableName: string): Record<string, string>;
+  readonly stack: DeployedStack;
+  /** The function that uses the token. */
+  readonly consumer: SynthesizedFunction;
+  /** The function that refreshes it, where that is another one. */
+  readonly refresher: RefresherFunction | undefined;
 }
 
-interface Endpoints {
+export interface RefresherFunction extends SynthesizedFunction {
+  /** The secret with its credentials. */
+  readonly secretName: string;
+}
+
+/** Where the third party is, and where all is deployed. */
+export interface Surroundings {
   readonly authUrl: string;
   readonly apiUrl: string;
+  readonly region: string;
 }
 
-/** Synthesizes the example app into `outdir`, as `cdk synth` does. */
-export function synthesizeApplication(outdir: string, endpoints: Endpoints): Application {
+/** Synthesizes the example app of a mode into `outdir`, as `cdk synth` does. */
+export function synthesizeApplication(mode: DemoMode, outdir: string, surroundings: Surroundings): Application {
   const app = new App({ outdir });
-  const stack = new SendMessageStack(app, 'SendMessage', endpoints);
+  return mode === 'refresher' ? withRefresher(app, surroundings) : reactive(app, surroundings);
+}
+
+function reactive(app: App, { authUrl, apiUrl, region }: Surroundings): Application {
+  const stack = new SendMessageStack(app, 'SendMessage', { authUrl, apiUrl });
   stack.sendMessage.addEnvironment('AUTH_LIMIT_MS', String(AUTH_LIMIT_MS));
-  // Generous, so that a request which waits for a killed holder's lease to end is served and not cut off.
-  (stack.sendMessage.node.defaultChild as CfnFunction).timeout = 30;
+  setTimeoutOf(stack.sendMessage, CONSUMER_TIMEOUT_S);
+  const synthesis = new Synthesis(app, region);
+  return { stack: synthesis.stackOf(stack), consumer: synthesis.functionOf(stack.sendMessage), refresher: undefined };
+}
 
-  const artifact = app.synth().getStackByName(stack.stackName);
-  const template = artifact.template as Template;
-  const assetFolder = folderOfAssets(join(outdir, `${stack.artifactId}.assets.json`), outdir);
-  const fn = onlyFunction(template, stack.getLogicalId(stack.sendMessage.node.defaultChild as CfnFunction));
+function withRefresher(app: App, { authUrl, apiUrl, region }: Surroundings): Application {
+  const secrets = new Stack(app, 'CrmSecrets');
+  const credentials = new Secret(secrets, 'CrmClient', { description: 'JSON with clientId and clientSecret' });
+  const stack = new OrdersStack(app, 'Orders', { tokenUrl: authUrl, apiUrl, credentials });
+  setTimeoutOf(stack.orders, CONSUMER_TIMEOUT_S);
+  setTimeoutOf(stack.crm.function, REFRESHER_TIMEOUT_S);
+  const synthesis = new Synthesis(app, region);
+  const secretName = synthesis.stackOf(secrets).nameOf(secrets.getLogicalId(credentials.node.defaultChild as CfnSecret));
   return {
-    template,
-    layerAsset: assetFolder(layerOf(fn, template)),
-    functionAsset: assetFolder(fn.Code),
-    handler: fn.Handler,
-    timeoutMs: (fn.Timeout ?? 3) * 1_000,
-    variables: tableName => resolve(fn.Environment?.Variables ?? {}, template, tableName),
+    stack: synthesis.stackOf(stack),
+    consumer: synthesis.functionOf(stack.orders),
+    refresher: { ...synthesis.functionOf(stack.crm.function), secretName },
   };
 }
 
-function onlyFunction(template: Template, logicalId: string): FunctionProperties {
-  return template.Resources[logicalId].Properties as unknown as FunctionProperties;
-}
-
-/** Where the function's one layer is. */
-function layerOf(fn: FunctionProperties, template: Template): AssetLocation {
-  const [layer] = fn.Layers ?? [];
-  if (layer === undefined) throw new Error('The synthesized function has no layer.');
-  return (template.Resources[layer.Ref].Properties as { readonly Content: AssetLocation }).Content;
-}
-
-/** Finds the folder of an asset by the key that the template gives it in S3, through the manifest that `cdk deploy` would upload by. */
-function folderOfAssets(manifestFile: string, outdir: string): (location: AssetLocation) => string {
-  const { files } = JSON.parse(readFileSync(manifestFile, 'utf8')) as { readonly files: Readonly<Record<string, FileAsset>> };
-  return ({ S3Key }) => {
-    const asset = Object.values(files).find(({ destinations }) => Object.values(destinations).some(({ objectKey }) => objectKey === S3Key));
-    if (!asset) throw new Error(`The asset manifest does not know ${S3Key}.`);
-    return join(outdir, asset.source.path);
-  };
-}
-
-/** Does what CloudFormation does to a function's variables: a reference to the table becomes the table's name. */
-function resolve(variables: Readonly<Record<string, unknown>>, template: Template, tableName: string): Record<string, string> {
-  const value = (name: string, unresolved: unknown): string => {
-    if (typeof unresolved === 'string') return unresolved;
-    const { Ref } = unresolved as { Ref?: string };
-    if (Ref !== undefined && template.Resources[Ref]?.Type.startsWith('AWS::DynamoDB::')) return tableName;
-    throw new Error(`The demo cannot resolve the variable ${name}: ${JSON.stringify(unresolved)}`);
-  };
-  return Object.fromEntries(Object.entries(variables).map(([name, unresolved]) => [name, value(name, unresolved)]));
+function setTimeoutOf(fn: IFunction, seconds: number): void {
+  (fn.node.defaultChild as CfnFunction).timeout = seconds;
 }

@@ -4,11 +4,14 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { REPOSITORY } from './settings';
 
-/** What the layer is made from, and one file of the layer. */
+/** What the bundles are made from, and one file of each that is run here. */
 const SOURCES = ['lambda-runtime', join('src', 'private'), 'scripts'];
-const BUNDLE = join('assets', 'layer', 'nodejs', 'node_modules', 'cdk-shared-token-table', 'runtime', 'index.js');
+const BUNDLES = [
+  join('assets', 'layer', 'nodejs', 'node_modules', 'cdk-shared-token-table', 'runtime', 'index.js'),
+  join('assets', 'refresher', 'index.js'),
+];
 
-/** Bundles the runtime into the layer where that is missing, as on a fresh clone, or older than its sources. Whoever reads it meanwhile is left alone else. */
+/** Bundles the runtime, for the layer and the refresher, where that is missing, as on a fresh clone, or older than its sources. Whoever reads it meanwhile is left alone else. */
 export async function bundleRuntime(): Promise<'bundled' | 'up to date'> {
   if (isUpToDate()) return 'up to date';
   const tsx = require.resolve('tsx/cli');
@@ -21,7 +24,7 @@ export async function bundleRuntime(): Promise<'bundled' | 'up to date'> {
 }
 
 function isUpToDate(): boolean {
-  const bundledAt = modifiedAt(BUNDLE);
+  const bundledAt = Math.min(...BUNDLES.map(modifiedAt));
   const sources = SOURCES.flatMap(folder => readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.ts') && !file.includes('node_modules'))
     .map(file => join(folder, file)));

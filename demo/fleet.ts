@@ -1,6 +1,5 @@
-import { FunctionEnvironment, type FunctionEnvironmentOptions } from './function-environment';
+import { FunctionEnvironment, type FunctionSettings } from './function-environment';
 import type { RunLog } from './run-log';
-import type { SharedTokenEvent } from '../lambda-runtime/public-types';
 
 /** All instances of the function. Each has a number for its whole life; when one dies, a new process takes its number. */
 export class Fleet {
@@ -8,7 +7,7 @@ export class Fleet {
   private closed = false;
 
   constructor(
-    private readonly environmentOptions: Omit<FunctionEnvironmentOptions, 'onLogLine'>,
+    private readonly settings: FunctionSettings,
     private readonly log: RunLog,
   ) {}
 
@@ -54,23 +53,10 @@ export class Fleet {
   private async startInstance(instance: number): Promise<void> {
     if (this.closed) return;
     const environment = await FunctionEnvironment.start({
-      ...this.environmentOptions,
-      onLogLine: (line) => {
-        const event = sharedTokenEventIn(line);
-        if (event) this.log.events.push({ ...event, instance });
-      },
+      ...this.settings,
+      onLogLine: line => void this.log.noteLine(instance, line),
     });
     this.environments.set(instance, environment);
     if (this.closed) await environment.kill(); // stopped while it started
-  }
-}
-
-/** The runtime's event in a line of the function's log, which is JSON with the key `sharedToken`; nothing for any other line. */
-function sharedTokenEventIn(line: string): SharedTokenEvent | undefined {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    return (JSON.parse(line) as { sharedToken?: SharedTokenEvent }).sharedToken;
-  } catch {
-    return undefined;
   }
 }

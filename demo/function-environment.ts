@@ -10,6 +10,7 @@ export interface FunctionEnvironmentOptions {
   readonly bootstrap: string;
   /** The folder with the function's code. */
   readonly taskRoot: string;
+  readonly functionArn: string;
   /** All of the process's environment variables: nothing else is inherited. */
   readonly variables: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
@@ -17,10 +18,13 @@ export interface FunctionEnvironmentOptions {
   readonly onLogLine: (line: string) => void;
 }
 
+/** The same, before it is known where the log goes. */
+export type FunctionSettings = Omit<FunctionEnvironmentOptions, 'onLogLine'>;
+
 /** How an invocation ended. `lost`: the environment was killed while it ran. */
 export type InvocationResult =
   | { readonly outcome: 'returned'; readonly value: unknown }
-  | { readonly outcome: 'failed'; readonly error: string }
+  | { readonly outcome: 'failed'; readonly errorType: string; readonly errorMessage: string }
   | { readonly outcome: 'lost' };
 
 interface RunningInvocation {
@@ -45,34 +49,49 @@ export class FunctionEnvironment {
   private readonly loaded: Promise<void>;
   private running: RunningInvocation | undefined;
   private killed = false;
+  private timedOut = false;
   private exited: string | undefined;
 
   private constructor(private readonly child: ChildProcess, private readonly options: FunctionEnvironmentOptions) {
     let complaint = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => { complaint = (complaint + text).slice(-2_000); });
     if (child.stdout) createInterface(child.stdout).on('line', options.onLogLine);
+    if (child.stderr) {
+      createInterface(child.stderr).on('line', (line) => {
+        complaint = `${complaint}${line}\n`.slice(-2_000);
+        options.onLogLine(line);
+      });
+    }
     this.loaded = new Promise((resolve, reject) => {
       child.on('message', (message: BootstrapMessage) => message.type === 'ready' ? resolve() : this.receive(message));
       child.on('error', reject);
       child.on('close', (code, signal) => {
         this.exited = `The function environment exited with ${signal ?? code}. ${complaint}`.trim();
         reject(new Error(this.exited)); // of no effect once it is ready
-        this.running?.finish(this.killed ? { outcome: 'lost' } : { outcome: 'failed', error: this.exited });
+        this.running?.finish(this.killed ? { outcome: 'lost' } : crashed(this.exited));
       });
     });
   }
 
+  /** Can it be invoked again? */
+  get isAlive(): boolean {
+    return !this.killed && !this.timedOut && this.exited === undefined;
+  }
+
   /** Runs the handler once. Never rejects: an error is a result. */
-  async invoke(event: unknown): Promise<InvocationResult> {
+  async invoke(event: unknown, qualifier?: string): Promise<InvocationResult> {
     if (this.killed) return { outcome: 'lost' };
-    if (this.exited !== undefined) return { outcome: 'failed', error: this.exited };
+    if (this.exited !== undefined) return crashed(this.exited);
     if (this.running) throw new Error('A function environment runs one invocation at a time.');
-    const invocation: InvokeMessage = { requestId: randomUUID(), event, timeoutMs: this.options.timeoutMs };
+    const { functionArn, timeoutMs } = this.options;
+    const invocation: InvokeMessage = {
+      requestId: randomUUID(), event, timeoutMs, functionArn: qualifier === undefined ? functionArn : `${functionArn}:${qualifier}`,
+    };
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        this.running?.finish({ outcome: 'failed', error: `Task timed out after ${this.options.timeoutMs / 1_000} seconds` });
+        this.timedOut = true;
+        this.running?.finish({ outcome: 'failed', errorType: 'Sandbox.Timedout', errorMessage: `Task timed out after ${timeoutMs / 1_000} seconds` });
         this.child.kill('SIGKILL'); // as Lambda does
-      }, this.options.timeoutMs);
+      }, timeoutMs);
       this.running = {
         requestId: invocation.requestId,
         finish: (result) => {
@@ -82,7 +101,7 @@ export class FunctionEnvironment {
         },
       };
       this.child.send(invocation, (error) => {
-        if (error) this.running?.finish(this.killed ? { outcome: 'lost' } : { outcome: 'failed', error: error.message });
+        if (error) this.running?.finish(this.killed ? { outcome: 'lost' } : crashed(error.message));
       });
     });
   }
@@ -98,6 +117,15 @@ export class FunctionEnvironment {
 
   private receive(message: Exclude<BootstrapMessage, { type: 'ready' }>): void {
     if (this.running?.requestId !== message.requestId) return;
-    this.running.finish(message.type === 'returned' ? { outcome: 'returned', value: message.value } : { outcome: 'failed', error: message.error });
+    if (message.type === 'returned') {
+      this.running.finish({ outcome: 'returned', value: message.value });
+      return;
+    }
+    const { errorType, errorMessage } = message;
+    this.running.finish({ outcome: 'failed', errorType, errorMessage });
   }
+}
+
+function crashed(errorMessage: string): InvocationResult {
+  return { outcome: 'failed', errorType: 'Runtime.ExitError', errorMessage };
 }

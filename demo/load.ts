@@ -64,7 +64,7 @@ export class Load {
 /** Only an answer from the API with the status 200 is a success. */
 function judge(result: InvocationResult): Pick<Invocation, 'outcome' | 'error'> {
   if (result.outcome === 'lost') return { outcome: 'lost' };
-  if (result.outcome === 'failed') return { outcome: 'failed', error: result.error };
+  if (result.outcome === 'failed') return { outcome: 'failed', error: `${result.errorType}: ${result.errorMessage}` };
   const { statusCode } = result.value as { statusCode?: unknown };
   return statusCode === 200 ? { outcome: 'succeeded' } : { outcome: 'failed', error: `the API answered ${String(statusCode)}` };
 }

@@ -1,9 +1,10 @@
 import { relative } from 'node:path';
+import { CleanUp } from './clean-up';
 import { parseOptions, USAGE, type DemoOptions } from './options';
 import { OutputFileError } from './output-file';
 import { paintFor, Progress } from './progress';
 import { jsonReport, tableReport } from './report';
-import { CleanUp, runDemo, type DemoResult } from './run-demo';
+import { runDemo, type DemoResult } from './run-demo';
 import { TIMELINE_FILE } from './settings';
 import { readOptions } from '../scripts/command-line';
 

@@ -3,10 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { TokenServer } from './token-server';
 
+const loadLibrary = async () => import('jose');
+
 /** The third party's API. It answers 200 to the one live token, after checking its signature and expiry, and 401 to everything else. */
 export class ProtectedApi {
-  static async start(tokens: TokenServer): Promise<ProtectedApi> {
-    const { createRemoteJWKSet, jwtVerify } = await import('jose');
+  /** @param load how the library is loaded that verifies tokens: jest cannot by itself */
+  static async start(tokens: TokenServer, load = loadLibrary): Promise<ProtectedApi> {
+    const { createRemoteJWKSet, jwtVerify } = await load();
     const keys = createRemoteJWKSet(new URL(tokens.jwksUrl));
     const isAccepted = async (token: string): Promise<boolean> => {
       try {

@@ -11,6 +11,8 @@ export interface JsonReport {
     readonly failedRequests: number;
     readonly halfMs: number | null;
     readonly allMs: number | null;
+    /** How often the refresher was invoked. Only in the mode `refresher`. */
+    readonly invocations?: number;
   }[];
   /** Path of the picture, relative to the current folder. */
   readonly timeline: string;
@@ -20,36 +22,46 @@ export interface JsonReport {
 export function jsonReport(instances: number, rotations: readonly RotationSummary[], timeline: string, ok: boolean): JsonReport {
   return {
     instances,
-    rotations: rotations.map(({ authCalls, killedHolder, requests, failedRequests, halfMs, allMs }) => ({
-      authCalls, killedHolder, requests, failedRequests, halfMs: halfMs ?? null, allMs: allMs ?? null,
-    })),
+    rotations: rotations.map(({ authCalls, killedHolder, requests, failedRequests, halfMs = null, allMs = null, invocations }) => {
+      const rotation = { authCalls, killedHolder, requests, failedRequests, halfMs, allMs };
+      return invocations === undefined ? rotation : { ...rotation, invocations };
+    }),
     timeline,
     ok,
   };
 }
 
-const HEADINGS = ['rotation', 'auth calls', 'requests', 'rejected once', 'failed', 'half had it after', 'all had it after', 'takeover'];
+interface Column {
+  readonly heading: string;
+  readonly atStart: string;
+  readonly of: (rotation: RotationSummary, index: number) => string;
+}
+
+function columns(start: StartSummary): Column[] {
+  return [
+    { heading: 'rotation', atStart: 'start', of: (_, index) => String(index + 1) },
+    { heading: 'auth calls', atStart: String(start.authCalls), of: ({ authCalls }) => String(authCalls) },
+    ...start.invocations === undefined ? [] : [
+      { heading: 'invocations', atStart: String(start.invocations), of: ({ invocations }: RotationSummary) => String(invocations) },
+    ],
+    { heading: 'requests', atStart: String(start.requests), of: ({ requests }) => String(requests) },
+    { heading: 'rejected once', atStart: '-', of: ({ rejectedOnce }) => String(rejectedOnce) },
+    { heading: 'failed', atStart: String(start.failedRequests), of: ({ failedRequests }) => String(failedRequests) },
+    { heading: 'half had it after', atStart: '-', of: ({ halfMs }) => milliseconds(halfMs) },
+    { heading: 'all had it after', atStart: '-', of: ({ allMs }) => milliseconds(allMs) },
+    { heading: 'takeover', atStart: '-', of: takeoverText },
+  ];
+}
 
 /** One line per rotation, for people. */
 export function tableReport(start: StartSummary, rotations: readonly RotationSummary[], paint: Paint): string {
-  const rows = [
-    ['start', String(start.authCalls), String(start.requests), '-', String(start.failedRequests), '-', '-', '-'],
-    ...rotations.map((rotation, index) => [
-      String(index + 1),
-      String(rotation.authCalls),
-      String(rotation.requests),
-      String(rotation.rejectedOnce),
-      String(rotation.failedRequests),
-      milliseconds(rotation.halfMs),
-      milliseconds(rotation.allMs),
-      takeoverText(rotation),
-    ]),
-  ];
-  const widths = HEADINGS.map((heading, column) => Math.max(heading.length, ...rows.map(row => row[column].length)));
-  const line = (cells: readonly string[]): string => cells.map((cell, column) => column === cells.length - 1 ? cell : cell.padStart(widths[column])).join('   ');
+  const cells = columns(start).map(({ heading, atStart, of }) => [heading, atStart, ...rotations.map(of)]);
+  const widths = cells.map(column => Math.max(...column.map(cell => cell.length)));
+  const line = (row: number): string =>
+    cells.map((column, index) => index === cells.length - 1 ? column[row] : column[row].padStart(widths[index])).join('   ');
   return [
-    paint.bold(line(HEADINGS)),
-    ...rows.map(row => row[4] === '0' ? line(row) : paint.bad(line(row))),
+    paint.bold(line(0)),
+    ...[start, ...rotations].map(({ failedRequests }, index) => failedRequests === 0 ? line(index + 1) : paint.bad(line(index + 1))),
     ...notes(rotations).map(paint.dim),
   ].join('\n');
 }

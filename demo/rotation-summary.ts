@@ -1,4 +1,4 @@
-import type { RunLog } from './run-log';
+import { type Instance, REFRESHER, type RunLog } from './run-log';
 import { REFRESH_AHEAD_FROM_SHARE_OF_LIFE } from './settings';
 
 /** What one rotation came to. All times are milliseconds. */
@@ -20,6 +20,8 @@ export interface RotationSummary {
   readonly allMs: number | undefined;
   /** From the kill until another instance took the lease over. */
   readonly takeoverMs: number | undefined;
+  /** How often the refresher was invoked, by whomever; undefined where there is none. */
+  readonly invocations: number | undefined;
 }
 
 /** What the instances did before the first revocation: all began without a token. */
@@ -29,6 +31,8 @@ export interface StartSummary {
   readonly authCalls: number;
   readonly requests: number;
   readonly failedRequests: number;
+  /** How often the refresher was invoked; undefined where there is none. */
+  readonly invocations: number | undefined;
 }
 
 /** Counts what happened before the first revocation. */
@@ -41,6 +45,7 @@ export function summarizeStart(log: RunLog, authCalls: readonly number[], tokenL
     authCalls: authCalls.filter(at => at < end).length,
     requests: invocations.length,
     failedRequests: invocations.filter(({ outcome }) => outcome === 'failed').length,
+    invocations: log.refresherInvocations?.filter(at => at < end).length,
   };
 }
 
@@ -66,6 +71,7 @@ export function summarizeRotations(log: RunLog, authCalls: readonly number[], in
       halfMs: adoptions[Math.ceil(instances / 2) - 1],
       allMs: adoptions[instances - 1],
       takeoverMs: takeover && kill ? takeover.at - kill.at : undefined,
+      invocations: log.refresherInvocations?.filter(within).length,
     };
   });
 }
@@ -76,10 +82,10 @@ export function summarizeRotations(log: RunLog, authCalls: readonly number[], in
  */
 function firstAdoptions(log: RunLog, revokedAt: number, within: (at: number) => boolean): number[] {
   const revoked = log.events.filter(({ type, at }) => type === 'committed' && at < revokedAt).pop()?.generation;
-  const first = new Map<number, number>();
-  const note = (instance: number, at: number): void => { first.set(instance, Math.min(at, first.get(instance) ?? Infinity)); };
+  const first = new Map<Instance, number>();
+  const note = (instance: Instance, at: number): void => { first.set(instance, Math.min(at, first.get(instance) ?? Infinity)); };
   for (const { type, instance, at, generation } of log.events) {
-    if (within(at) && (type === 'adopted' || type === 'committed') && generation !== revoked) note(instance, at);
+    if (instance !== REFRESHER && within(at) && (type === 'adopted' || type === 'committed') && generation !== revoked) note(instance, at);
   }
   for (const { instance, startedAt, endedAt, outcome } of log.invocations) {
     if (outcome === 'succeeded' && within(startedAt) && within(endedAt)) note(instance, endedAt);

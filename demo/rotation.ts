@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fleet } from './fleet';
 import type { Progress } from './progress';
-import type { RunLog } from './run-log';
+import { type Instance, REFRESHER, type RunLog } from './run-log';
 import { REVOKE_AT_SHARE_OF_LIFE, ROTATION_LIMIT_MS, TOO_OLD_TO_REVOKE_AT_SHARE_OF_LIFE } from './settings';
 import type { TokenServer } from './token-server';
 
@@ -11,11 +11,13 @@ export interface RotationStage {
   readonly tokens: TokenServer;
   readonly log: RunLog;
   readonly progress: Progress;
+  /** Kills an instance in whatever it is doing. */
+  readonly kill: (instance: Instance) => Promise<void>;
 }
 
 /** Revokes the token when it is old enough, and waits until every instance has the next one. False when that takes too long. */
 export async function rotate(stage: RotationStage, name: string, victimWanted: 'kill-holder' | 'kill-nobody'): Promise<boolean> {
-  const { fleet, tokens, log, progress } = stage;
+  const { tokens, log, progress } = stage;
   await liveTokenIsRipe(tokens, msLeft => progress.update(`${name}: the token is revoked in ${(msLeft / 1_000).toFixed(1)} s`));
 
   const revokedAt = Date.now();
@@ -23,8 +25,8 @@ export async function rotate(stage: RotationStage, name: string, victimWanted: '
     tokens.holdNextCall(async () => {
       const holder = await whoRefreshes(log, revokedAt);
       if (holder === undefined) return;
-      progress.say(`${name}: instance ${holder} is in the middle of its auth call and is killed`);
-      await fleet.kill(holder);
+      progress.say(`${name}: ${holder === REFRESHER ? 'the refresher' : `instance ${holder}`} is in the middle of its auth call and is killed`);
+      await stage.kill(holder);
     });
   }
   log.revocations.push(revokedAt);
@@ -57,7 +59,7 @@ async function everyInstanceServed({ fleet, log, progress }: RotationStage, sinc
 }
 
 /** The instance that says it sends an auth request. Its word comes through a pipe, so it may arrive after the request. */
-async function whoRefreshes(log: RunLog, since: number): Promise<number | undefined> {
+async function whoRefreshes(log: RunLog, since: number): Promise<Instance | undefined> {
   const patienceEndsAt = Date.now() + 2_000;
   while (Date.now() < patienceEndsAt) {
     const holder = log.events.filter(({ type, at }) => type === 'refreshing' && at >= since).pop()?.instance;

@@ -37,6 +37,14 @@ export const REFRESH_AHEAD_FROM_SHARE_OF_LIFE = 0.7;
 /** The longest auth request. A killed holder's lease lasts about this long, and the others wait for its end. */
 export const AUTH_LIMIT_MS = 3_000;
 
+/** Generous, so that a request which waits for a killed holder's lease to end is served and not cut off. */
+export const CONSUMER_TIMEOUT_S = 30;
+
+/**
+ * Of the refresher. By it the prebuilt function limits its auth request, to about what AUTH_LIMIT_MS is; a killed one's lease lasts as long, and two seconds of grace.
+ */
+export const REFRESHER_TIMEOUT_S = 4;
+
 /**
  * How many instances may be in their first invocation, which loads the AWS SDK and takes a hundred times what a later one does. All at once is what
  * Lambda does and what the default demo shows; hundreds at once on two cores would show how slow two cores are.
@@ -51,6 +59,12 @@ export const SETTLE_MS = 1_000;
 
 /** How many processes start at the same time. More would only make each of them slower. */
 export const PARALLEL_STARTS = 8;
+
+/**
+ * How many environments of the refresher start at the same time. Lambda would start as many as are asked for, each on a machine of its own; here they would keep
+ * each other, and everybody else, from getting anywhere.
+ */
+export const PARALLEL_COLD_STARTS = 2;
 
 /** The mean pause of one instance between two invocations: longer for large fleets, so that two cores carry the load. */
 export function meanPauseMs(instances: number): number {

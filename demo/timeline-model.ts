@@ -1,5 +1,5 @@
 import type { RotationSummary } from './rotation-summary';
-import type { InstanceEvent, RunLog } from './run-log';
+import { type Instance, type InstanceEvent, REFRESHER, type RunLog } from './run-log';
 
 /** Something that lasts, in one lane. */
 export interface Span {
@@ -12,13 +12,13 @@ export interface Span {
 
 /** Something that happens, in one lane. */
 export interface Mark {
-  readonly kind: 'look' | 'adopted' | 'rejected' | 'killed' | 'replaced';
+  readonly kind: 'look' | 'adopted' | 'rejected' | 'asked' | 'invoked' | 'killed' | 'replaced';
   readonly at: number;
 }
 
 /** What one instance did. */
 export interface Lane {
-  readonly instance: number;
+  readonly instance: Instance;
   readonly spans: readonly Span[];
   readonly marks: readonly Mark[];
 }
@@ -35,16 +35,30 @@ export interface Panel {
   readonly killedHolder: boolean;
 }
 
-/** Follows each instance through its events. */
+/** Follows each instance through its events. The refresher, where there is one, comes first. */
 export function lanesOf(log: RunLog, instances: number): Lane[] {
   const end = Math.max(...log.events.map(({ at }) => at), ...log.invocations.map(({ endedAt }) => endedAt), log.startedAt);
-  return Array.from({ length: instances }, (_, index) => laneOf(index + 1, log, end));
+  const lanes = Array.from({ length: instances }, (_, index) => laneOf(index + 1, log, end));
+  return log.refresherInvocations ? [laneOfRefresher(log, log.refresherInvocations, end), ...lanes] : lanes;
+}
+
+/** It fetches tokens and uses none, and its environments look at the table beside each other: what it does under a lease is shown, and when it was invoked. */
+function laneOfRefresher(log: RunLog, invocations: readonly number[], end: number): Lane {
+  const { spans, marks } = laneOf(REFRESHER, log, end);
+  return {
+    instance: REFRESHER,
+    spans: spans.filter(({ kind }) => kind !== 'token' && kind !== 'wait'),
+    marks: [
+      ...marks.filter(({ kind }) => kind === 'adopted' || kind === 'killed'),
+      ...invocations.map(at => ({ kind: 'invoked' as const, at })),
+    ],
+  };
 }
 
 type Step = InstanceEvent | { readonly type: 'killed' | 'replaced'; readonly at: number };
 
-function laneOf(instance: number, log: RunLog, end: number): Lane {
-  const mine = <T extends { readonly instance: number }>(all: readonly T[]): T[] => all.filter(one => one.instance === instance);
+function laneOf(instance: Instance, log: RunLog, end: number): Lane {
+  const mine = <T extends { readonly instance: Instance }>(all: readonly T[]): T[] => all.filter(one => one.instance === instance);
   const steps: Step[] = [
     ...mine(log.events),
     ...mine(log.kills).map(({ at }) => ({ type: 'killed' as const, at })),
@@ -68,7 +82,10 @@ function laneOf(instance: number, log: RunLog, end: number): Lane {
       marks.push({ kind: 'look', at });
     },
     waiting: ({ at }) => begin('wait', at),
-    asked: ({ at }) => begin('wait', at),
+    asked: (step) => {
+      begin('wait', step.at);
+      if (!('code' in step)) marks.push({ kind: 'asked', at: step.at });
+    },
     rejected: ({ at }) => {
       finish('token', at);
       begin('wait', at);
@@ -112,9 +129,9 @@ function takeoverAfter(at: number, log: RunLog): number | undefined {
 
 /** The start, and each rotation, with a little of what was before and after. */
 export function panelsOf(log: RunLog, rotations: readonly RotationSummary[]): Panel[] {
-  const firstTokens = new Map<number, number>();
+  const firstTokens = new Map<Instance, number>();
   for (const { type, instance, at } of log.events) {
-    if ((type === 'adopted' || type === 'committed') && !firstTokens.has(instance)) firstTokens.set(instance, at);
+    if (instance !== REFRESHER && (type === 'adopted' || type === 'committed') && !firstTokens.has(instance)) firstTokens.set(instance, at);
   }
   const start = panel({
     title: 'Start',

@@ -1,5 +1,5 @@
 import type { RotationSummary } from './rotation-summary';
-import type { RunLog } from './run-log';
+import { type Instance, REFRESHER, type RunLog } from './run-log';
 import { lanesOf, panelsOf, type Lane, type Mark, type Panel, type Span } from './timeline-model';
 
 const MARGIN = 24;
@@ -20,6 +20,8 @@ const COLOUR = {
   'look': '#8a5a00',
   'rejected': '#c81e1e',
   'adopted': '#14663a',
+  'asked': '#0e7490',
+  'invoked': '#0e7490',
   'killed': '#c81e1e',
   'replaced': '#14663a',
   'revocation': '#c81e1e',
@@ -30,12 +32,22 @@ interface Placed extends Panel {
   readonly width: number;
 }
 
+interface Stripe {
+  readonly y: number;
+  readonly height: number;
+}
+
 /** Draws what happened: a lane per instance, a panel per rotation. A page of its own, without scripts or fonts from elsewhere. */
 export function timelineSvg(log: RunLog, rotations: readonly RotationSummary[], instances: number): string {
   const panels = place(panelsOf(log, rotations));
   const laneHeight = instances <= 40 ? 18 : instances <= 100 ? 11 : 8;
   const top = MARGIN + HEAD_HEIGHT + PANEL_HEAD_HEIGHT;
-  const bottom = top + instances * laneHeight;
+  const lanes = lanesOf(log, instances);
+  const hasRefresher = log.refresherInvocations !== undefined;
+  // Below the refresher's lane is room for its invocations.
+  const yOf = (row: number): number => top + row * laneHeight + (hasRefresher && row > 0 ? laneHeight / 2 : 0);
+  const bottom = yOf(lanes.length);
+  const stripes = lanes.flatMap((_, row): Stripe[] => row % 2 === 0 ? [{ y: yOf(row), height: laneHeight }] : []);
   const last = panels[panels.length - 1];
   const width = Math.max(last.x + last.width + MARGIN, 1_080);
   const height = bottom + FOOT_HEIGHT;
@@ -50,13 +62,14 @@ export function timelineSvg(log: RunLog, rotations: readonly RotationSummary[], 
     '<rect width="6" height="6" fill="#f1ecfd"/><rect width="2.5" height="6" fill="#7a5bd0"/></pattern></defs>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     text(MARGIN, MARGIN + 20, title, { size: 21, weight: 'bold' }),
-    text(MARGIN, MARGIN + 43, 'Each lane is one function environment. At the red line the provider revokes the token: one instance fetches the next one,'
-      + ' the others wait for it and take it up.', { size: 13, fill: FAINT_INK }),
-    legend(MARGIN, MARGIN + 66, width - MARGIN),
-    ...panels.map(panel => panelBackground(panel, top, bottom, laneHeight, instances)),
-    ...lanesOf(log, instances).map(lane => laneSvg(lane, top + (lane.instance - 1) * laneHeight, laneHeight, panels)),
+    text(MARGIN, MARGIN + 43, `Each lane is one function environment. At the red line the provider revokes the token: ${hasRefresher
+      ? 'a few instances ask the refresher, which fetches the next one, and all'
+      : 'one instance fetches the next one,'} the others wait for it and take it up.`, { size: 13, fill: FAINT_INK }),
+    legend(MARGIN, MARGIN + 66, width - MARGIN, hasRefresher),
+    ...panels.map(panel => panelBackground(panel, top, bottom, stripes)),
+    ...lanes.map((lane, row) => laneSvg(lane, yOf(row), laneHeight, panels)),
     ...panels.map(panel => revocationLine(panel, top, bottom)),
-    ...captions(log, panels, instance => top + (instance - 0.5) * laneHeight),
+    ...captions(log, panels, instance => yOf(lanes.findIndex(lane => lane.instance === instance)) + 0.5 * laneHeight),
     text(MARGIN, height - 12, 'Each panel has its own time scale; the quiet seconds between two rotations are left out.', { size: 11, fill: FAINT_INK }),
     '</svg>',
   ].join('\n')}\n`;
@@ -77,9 +90,7 @@ function xOf(panel: Placed, at: number): number {
   return panel.x + (at - panel.from) / (panel.to - panel.from) * panel.width;
 }
 
-function panelBackground(panel: Placed, top: number, bottom: number, laneHeight: number, instances: number): string {
-  const stripes = Array.from({ length: Math.ceil(instances / 2) }, (_, index) =>
-    rect(panel.x, top + index * 2 * laneHeight, panel.width, laneHeight, '#f5f7f9'));
+function panelBackground(panel: Placed, top: number, bottom: number, stripes: readonly Stripe[]): string {
   const ticks = ticksOf(panel).map(({ at, label }) => {
     const x = xOf(panel, at);
     return `<line x1="${n(x)}" x2="${n(x)}" y1="${top}" y2="${bottom + 4}" stroke="#dde3e8" stroke-width="1"/>`
@@ -88,7 +99,7 @@ function panelBackground(panel: Placed, top: number, bottom: number, laneHeight:
   return '<g class="panel">'
     + text(panel.x, top - 40, panel.title, { size: 15, weight: 'bold', fill: panel.killedHolder ? COLOUR.killed : INK })
     + text(panel.x, top - 22, panel.subtitle, { size: 12, fill: FAINT_INK })
-    + stripes.join('') + ticks.join('')
+    + stripes.map(({ y, height }) => rect(panel.x, y, panel.width, height, '#f5f7f9')).join('') + ticks.join('')
     + `<rect x="${panel.x}" y="${top}" width="${panel.width}" height="${bottom - top}" fill="none" stroke="#c5ced6"/>`
     + '</g>';
 }
@@ -116,9 +127,10 @@ function laneSvg(lane: Lane, y: number, height: number, panels: readonly Placed[
     ...inDrawingOrder(lane.spans).filter(({ from, to }) => to >= panel.from && from <= panel.to).map(span => spanSvg(span, panel, y, height)),
     ...lane.marks.filter(({ at }) => at >= panel.from && at <= panel.to).map(mark => markSvg(mark, xOf(panel, mark.at), y, height)),
   ]);
-  const label = text(MARGIN + LABEL_WIDTH - 10, y + height / 2 + Math.min(11, height - 1) * 0.35, `instance ${lane.instance}`,
-    { size: Math.min(11, height - 1), fill: FAINT_INK, anchor: 'end' });
-  return `<g class="lane" id="instance-${lane.instance}">${label}${parts.join('')}</g>`;
+  const isRefresher = lane.instance === REFRESHER;
+  const label = text(MARGIN + LABEL_WIDTH - 10, y + height / 2 + Math.min(11, height - 1) * 0.35, isRefresher ? REFRESHER : `instance ${lane.instance}`,
+    { size: Math.min(11, height - 1), fill: isRefresher ? INK : FAINT_INK, anchor: 'end', ...(isRefresher && { weight: 'bold' }) });
+  return `<g class="lane" id="${isRefresher ? REFRESHER : `instance-${lane.instance}`}">${label}${parts.join('')}</g>`;
 }
 
 /** Which part of the lane's height a span takes, and in which order they are drawn: a token fills the lane, a wait is thin, later ones lie on top. */
@@ -157,6 +169,10 @@ function markSvg({ kind }: Mark, x: number, y: number, height: number): string {
   const r = Math.min(4, height * 0.3);
   if (kind === 'look') return rect(x - 0.6, y + 0.26 * height, 1.2, 0.48 * height, COLOUR.look);
   if (kind === 'rejected') return rect(x - 1, y + 0.1 * height, 2, 0.8 * height, COLOUR.rejected, 'rejected by the API');
+  if (kind === 'invoked') return rect(x - 0.8, y + 0.98 * height, 1.6, 0.44 * height, COLOUR.invoked, 'the refresher is invoked');
+  if (kind === 'asked') {
+    return `<path d="M${n(x - r)} ${n(middle + r)} l${n(r)} ${n(-2 * r)} l${n(r)} ${n(2 * r)} z" fill="${COLOUR.asked}"><title>asks the refresher</title></path>`;
+  }
   if (kind === 'adopted') return `<circle cx="${n(x)}" cy="${n(middle)}" r="${n(r)}" fill="${COLOUR.adopted}"><title>has the new token</title></circle>`;
   if (kind === 'replaced') {
     return `<path d="M${n(x - r)} ${n(middle - r)} l${n(2 * r)} ${n(r)} l${n(-2 * r)} ${n(r)} z" fill="${COLOUR.replaced}"><title>new process</title></path>`;
@@ -167,7 +183,7 @@ function markSvg({ kind }: Mark, x: number, y: number, height: number): string {
 }
 
 /** Says in words what happened to the killed holder, since that is what the eye looks for. */
-function captions(log: RunLog, panels: readonly Placed[], middleOf: (instance: number) => number): string[] {
+function captions(log: RunLog, panels: readonly Placed[], middleOf: (instance: Instance) => number): string[] {
   const moments = [
     ...log.kills.map(({ instance, at }) => ({ instance, at, words: 'killed in its auth call', anchor: 'start' as const, aside: 14 })),
     ...log.events.filter(({ type, takeover }) => type === 'claimed' && takeover)
@@ -182,7 +198,7 @@ function tokenColour(generation: number | undefined): string {
 }
 
 /** Explains the picture with its own shapes, in as many rows as it takes. */
-function legend(x: number, top: number, right: number): string {
+function legend(x: number, top: number, right: number, hasRefresher: boolean): string {
   const height = 18;
   let y = top;
   const sample = (kind: Span['kind'], width: number, left: number): string => rect(left, y + BAND[kind][0] * height, width, BAND[kind][1] * height,
@@ -195,6 +211,10 @@ function legend(x: number, top: number, right: number): string {
     { label: 'lease', width: 26, draw: left => sample('lease', 26, left) },
     { label: 'auth call', width: 34, draw: left => sample('lease', 34, left) + sample('auth-call', 26, left + 4) },
     { label: 'waits (tick: a look at the table)', width: 40, draw: left => sample('wait', 40, left) + look(left + 22) + look(left + 34) },
+    ...hasRefresher ? [
+      { label: 'asks the refresher', width: 10, draw: (left: number) => markSvg({ kind: 'asked', at: 0 }, left + 5, y, height) },
+      { label: 'the refresher is invoked', width: 4, draw: (left: number) => markSvg({ kind: 'invoked', at: 0 }, left + 2, y - 0.7 * height, height) },
+    ] : [],
     { label: 'has the new token', width: 10, draw: left => markSvg({ kind: 'adopted', at: 0 }, left + 5, y, height) },
     { label: 'killed', width: 18, draw: left => markSvg({ kind: 'killed', at: 0 }, left + 9, y, height) },
     { label: 'dead holder\'s lease', width: 34, draw: left => sample('orphaned-lease', 34, left) },

@@ -57,6 +57,13 @@ export class InvokeApi {
     this.functions.set(functionName, run);
   }
 
+  /** Hands an event in, as other services than a function do: by the same protocol. */
+  async send(functionArn: string, payload: string | undefined): Promise<void> {
+    const url = `${this.environment.AWS_ENDPOINT_URL_LAMBDA}/2015-03-31/functions/${encodeURIComponent(functionArn)}/invocations`;
+    const { status } = await fetch(url, { method: 'POST', headers: { 'x-amz-invocation-type': 'Event' }, body: payload });
+    if (status !== 202) throw new Error(`${functionArn} cannot be invoked: ${status}`);
+  }
+
   async stop(): Promise<void> {
     this.http.closeAllConnections();
     this.http.close();
@@ -64,8 +71,8 @@ export class InvokeApi {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [, name = '', qualifier] = PATH.exec(request.url ?? '') ?? [];
-    const functionName = nameIn(decodeURIComponent(name));
+    const [, name = '', qualifierInQuery] = PATH.exec(request.url ?? '') ?? [];
+    const { functionName, qualifier = qualifierInQuery && decodeURIComponent(qualifierInQuery) } = functionIn(decodeURIComponent(name));
     const type = request.headers['x-amz-invocation-type'] === 'Event' ? 'Event' : 'RequestResponse';
     const invocation: InvocationRequest = { functionName, qualifier, type, payload: JSON.parse(await bodyOf(request) || 'null') };
     this.requests.push(invocation);
@@ -87,8 +94,10 @@ export class InvokeApi {
   }
 }
 
-function nameIn(nameOrArn: string): string {
-  return /:function:([^:]+)/.exec(nameOrArn)?.[1] ?? nameOrArn;
+/** An ARN may hold the qualifier. */
+function functionIn(nameOrArn: string): { readonly functionName: string; readonly qualifier: string | undefined } {
+  const [, functionName = nameOrArn, qualifier] = /:function:([^:]+)(?::([^:]+))?$/.exec(nameOrArn) ?? [];
+  return { functionName, qualifier };
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

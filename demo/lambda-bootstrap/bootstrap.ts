@@ -9,6 +9,7 @@ import type { BootstrapMessage, InvokeMessage } from './messages';
 interface Context {
   readonly awsRequestId: string;
   readonly functionName: string | undefined;
+  readonly invokedFunctionArn: string;
   getRemainingTimeInMillis(): number;
 }
 
@@ -27,11 +28,12 @@ function tell(message: BootstrapMessage): void {
   process.send?.(message);
 }
 
-function contextOf({ requestId, timeoutMs }: InvokeMessage): Context {
+function contextOf({ requestId, functionArn, timeoutMs }: InvokeMessage): Context {
   const deadline = Date.now() + timeoutMs;
   return {
     awsRequestId: requestId,
     functionName: process.env.AWS_LAMBDA_FUNCTION_NAME,
+    invokedFunctionArn: functionArn,
     getRemainingTimeInMillis: () => deadline - Date.now(),
   };
 }
@@ -40,9 +42,18 @@ async function run(handler: Handler, invocation: InvokeMessage): Promise<void> {
   const { requestId } = invocation;
   try {
     tell({ type: 'returned', requestId, value: await handler(invocation.event, contextOf(invocation)) });
-  } catch (error) {
-    tell({ type: 'threw', requestId, error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) });
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    console.error(`${requestId}\tERROR\tInvoke Error \t${logTextOf(error)}`);
+    tell({ type: 'threw', requestId, errorType: error.name, errorMessage: error.message });
   }
+}
+
+/** Lambda's runtime logs all that hangs on an error, at any depth. */
+function logTextOf(error: Error): string {
+  return JSON.stringify(error, (_, value: unknown) => value instanceof Error
+    ? { errorType: value.name, errorMessage: value.message, ...value, stack: value.stack?.split('\n') }
+    : value);
 }
 
 const handler = loadHandler(process.env.LAMBDA_TASK_ROOT ?? '', process.env._HANDLER ?? '');

@@ -50,13 +50,18 @@ function isWellFormed(xml: string): boolean {
   return open.length === 0 && !/&(?!#\d+;)/.test(xml);
 }
 
-describe('a run with four instances, two rotations and a killed holder', () => {
+const KEYS_OF_A_ROTATION = ['authCalls', 'killedHolder', 'requests', 'failedRequests', 'halfMs', 'allMs'];
+
+describe.each([
+  { mode: 'reactive', args: [], keys: KEYS_OF_A_ROTATION, lanes: 4 },
+  { mode: 'refresher', args: ['--mode', 'refresher'], keys: [...KEYS_OF_A_ROTATION, 'invocations'], lanes: 5 },
+])('a run with four instances, two rotations and a killed holder, in the mode $mode', ({ mode, args, keys, lanes }) => {
   let outcome: Outcome;
   let report: JsonReport;
   let picture: string;
 
   beforeAll(async () => {
-    outcome = await runDemo(['--instances', '4', '--rotations', '2', '--json']);
+    outcome = await runDemo([...args, '--instances', '4', '--rotations', '2', '--json']);
     report = JSON.parse(outcome.stdout) as JsonReport;
     picture = readFileSync(join(ROOT, report.timeline), 'utf8');
   }, 120_000);
@@ -71,7 +76,7 @@ describe('a run with four instances, two rotations and a killed holder', () => {
     expect(outcome.stdout.trimEnd().split('\n')).toHaveLength(1);
     expect(Object.keys(report)).toEqual(['instances', 'rotations', 'timeline', 'ok']);
     for (const rotation of report.rotations) {
-      expect(Object.keys(rotation)).toEqual(['authCalls', 'killedHolder', 'requests', 'failedRequests', 'halfMs', 'allMs']);
+      expect(Object.keys(rotation)).toEqual(keys);
     }
   });
 
@@ -93,10 +98,16 @@ describe('a run with four instances, two rotations and a killed holder', () => {
     }
   });
 
-  test('the picture is well-formed and has one lane per instance', () => {
+  test('where a refresher is asked, somebody does, and its invocations are counted', () => {
+    expect(picture.includes('<title>asks the refresher</title></path>')).toBe(mode === 'refresher');
+    for (const { invocations = 0 } of report.rotations) expect(invocations > 0).toBe(mode === 'refresher');
+  });
+
+  test('the picture is well-formed and has one lane per instance, and one of the refresher', () => {
     expect(picture).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
     expect(isWellFormed(picture)).toBe(true);
-    expect(picture.match(/class="lane"/g)).toHaveLength(4);
+    expect(picture.match(/class="lane"/g)).toHaveLength(lanes);
+    expect(picture.includes('id="refresher"')).toBe(mode === 'refresher');
     expect(picture.match(/class="revocation"/g)).toHaveLength(2);
     expect(picture).toContain('>killed in its auth call<');
     expect(picture).toContain('>takes over<');
@@ -110,6 +121,8 @@ describe('a run with four instances, two rotations and a killed holder', () => {
 
 describe('options that do not exist or make no sense', () => {
   test.each([
+    [['--mode', 'scheduled'], ['--mode', 'reactive', 'refresher', '"scheduled"']],
+    [['--mode'], ['--mode', 'reactive', 'refresher']],
     [['--instances', '0'], ['--instances', '1 to 200', '"0"']],
     [['--instances', 'many'], ['--instances', '1 to 200', '"many"']],
     [['--instances=-3'], ['--instances', '1 to 200', '"-3"']],
@@ -140,7 +153,7 @@ describe('options that do not exist or make no sense', () => {
 test('--help says what there is', async () => {
   const { status, stdout } = await runDemo(['--help']);
   expect(status).toBe(0);
-  for (const option of ['--instances', '--rotations', '--kill-holder', '--no-kill-holder', '--json']) expect(stdout).toContain(option);
+  for (const option of ['--mode', '--instances', '--rotations', '--kill-holder', '--no-kill-holder', '--json']) expect(stdout).toContain(option);
 });
 
 describe('an output whose reader has gone', () => {
