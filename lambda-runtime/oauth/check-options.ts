@@ -55,7 +55,7 @@ const HTTP_REQUEST: Readonly<Record<keyof HttpRequestOptions, Rule>> = {
   method: [value => typeof value === 'string' && METHODS.includes(value.toUpperCase()), `one of ${METHODS.join(', ')}`],
   headers: [areHeaders, 'an object of strings, with names and values that a header may have'],
   format: [isOneOf(['json', 'form']), 'json or form'],
-  body: [isObject, 'an object'],
+  body: [value => isObject(value) && isJson(value), 'an object that JSON can express'],
   accessTokenField: A_PATH,
   expiresInField: A_PATH,
   expiresAtField: A_PATH,
@@ -103,6 +103,15 @@ function areCredentials(value: unknown): boolean {
   if (typeof value === 'function') return true;
   if (!isObject(value)) return false;
   return !isReference(value) || (Object.keys(value).length === 1 && isText(value.secretArn ?? value.parameterName));
+}
+
+/** Neither a circle nor a BigInt. */
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** The platform knows what a header may be; a placeholder may be any part of a value. */

@@ -30,7 +30,7 @@ import type { Refresh, RefreshResult } from '../index';
  */
 export function httpRequest(options: HttpRequestOptions): Refresh {
   checkHttpRequest(options);
-  const settings = { ...options };
+  const settings = { ...options, ...(options.body && { body: asJson(options.body) }) };
   const source = credentialSource(settings.credentials ?? {}, () => performance.now());
   return async ({ signal }) => withCredentials(source, signal, async fields => {
     const url = new URL(settings.url);
@@ -39,16 +39,21 @@ export function httpRequest(options: HttpRequestOptions): Refresh {
   });
 }
 
+/** A copy of what JSON says of it: dates are text there. */
+function asJson<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
 const CONTENT_TYPE = { json: 'application/json', form: 'application/x-www-form-urlencoded;charset=UTF-8' };
 
 function headersOf({ headers = {}, body, format = 'json' }: HttpRequestOptions, fields: CredentialFields, source: CredentialSource): Headers {
   const filled = new Headers({ accept: 'application/json', ...(body && { 'content-type': CONTENT_TYPE[format] }) });
   for (const [name, value] of Object.entries(headers)) {
+    const text = fillIn(value, field => textField(fields, field, source));
     try {
-      filled.set(name, fillIn(value, field => textField(fields, field, source)));
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      // Its message quotes the value.
+      filled.set(name, text);
+    } catch {
+      // The platform's message quotes the value.
       throw failure('SECRET_FIELD_INVALID', `With the fields of ${source.name}, the header "${name}" has characters that no header may have: see whether a field ` +
         'has a line break at its end.');
     }

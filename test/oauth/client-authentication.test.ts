@@ -1,8 +1,8 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { ask, CLIENT, failureFrom, SENTINEL } from './asking';
 import { clientCredentials, type ClientCredentialsOptions, type CredentialFields, refreshToken } from '../../lambda-runtime/oauth';
 import { exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify } from '../support/jose';
 import { OAuthServer } from '../support/oauth-server';
-import { ask, CLIENT, failureFrom, SENTINEL } from './asking';
 
 let server: OAuthServer;
 beforeAll(async () => { server = await OAuthServer.start(); });
@@ -13,7 +13,6 @@ type Method = ClientCredentialsOptions['clientAuthentication'];
 const sourceWith = (clientAuthentication: Method, credentials: CredentialFields) =>
   clientCredentials({ tokenUrl: server.tokenUrl, credentials, ...(clientAuthentication && { clientAuthentication }) });
 
-/** The first half of the alphabet of credentials, and what a form makes of it. */
 const AWKWARD = 'a-b_c.d*e f+g/h=i:j%k&l~mü';
 
 describe('client_secret_basic, the default', () => {
@@ -71,7 +70,8 @@ describe('private_key_jwt', () => {
     expect(form).toMatchObject({ client_id: 'my-client', client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' });
     expect(form).not.toHaveProperty('client_secret');
     const { d, p, q, dp, dq, qi, ...publicJwk } = jwkOf(key);
-    const { payload, protectedHeader } = await jwtVerify(form.client_assertion!, await importJWK(publicJwk, protectedHeaderOf(form.client_assertion!).alg), {
+    const publicKey = await importJWK(publicJwk, protectedHeaderOf(form.client_assertion!).alg);
+    const { payload, protectedHeader } = await jwtVerify(form.client_assertion!, publicKey, {
       issuer: 'my-client', subject: 'my-client', audience: server.tokenUrl, requiredClaims: ['exp', 'iat', 'jti'],
     });
     expect(payload.iat).toBeGreaterThanOrEqual(before);

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { ask, CLIENT, expectNothingSecret, failureFrom, SENTINEL } from './asking';
 import type { Refresh } from '../../lambda-runtime';
 import { clientCredentials, httpRequest, refreshToken } from '../../lambda-runtime/oauth';
 import { selfSignedCertificate } from '../support/certificate';
 import { stopAfterEach } from '../support/stop-after-each';
 import { type Behaviour, json, WildServer } from '../support/wild-server';
-import { ask, CLIENT, expectNothingSecret, failureFrom, SENTINEL } from './asking';
 
 /*
  * Whatever an endpoint does, `refresh` throws a RefreshError with a code that can be stored and a message that helps, and shows nothing secret (failureFrom).

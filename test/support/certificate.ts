@@ -45,7 +45,7 @@ export function selfSignedCertificate({ notAfter = new Date(Date.now() + DAY_MS)
 
 function der(tag: number, content: Buffer): Buffer {
   const { length } = content;
-  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, Math.floor(length / 0x100), length % 0x100];
   return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }
 
