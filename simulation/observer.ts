@@ -408,9 +408,10 @@ export class Observer {
     this.attempts++;
   }
 
-  /** Of what a refresher does for a reader: is the stored token the one that was refused, near its end, or missing? */
-  private isDue({ asked }: Instance, before: Attributes | undefined): boolean {
+  /** Of what a refresher does for a reader: is the stored token one that was refused, near its end, or missing? */
+  private isDue({ asked, refused }: Instance, before: Attributes | undefined): boolean {
     if (asked === undefined || before?.accessToken === undefined || before.generation === asked.generation) return true;
+    if (refused.has(before.accessToken as string)) return true; // says an earlier report
     const { issuedAt, expiresAt = Infinity } = before as { issuedAt: number; expiresAt?: number };
     const life = expiresAt - issuedAt;
     return this.scheduler.now >= expiresAt - Math.min(30_000, life * 0.1) - Math.min(300_000, life * 0.2) - this.toleranceMs;

@@ -174,6 +174,8 @@ export class World {
   /** A reader's report, as its refresher gets it. */
   ask({ instance, token }: Member, asked: RefreshAsk, options: CallOptions, limitMs: number): Promise<CallResult> {
     instance.asked = asked;
+    const { accessToken, generation } = this.item() ?? {};
+    if (asked.generation !== undefined && generation === asked.generation) instance.refused.add(accessToken as string);
     const result = this.observe(instance, 'refresh', limitMs, async () => token.refresh({ ...options, asked }));
     void result.then(() => { instance.asked = undefined; });
     return result;
