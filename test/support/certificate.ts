@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 
-/** A certificate for localhost and 127.0.0.1 that is signed by itself. */
+/** A certificate that is signed by itself. */
 export interface Certificate {
   /** PEM. */
   readonly key: string;
@@ -9,14 +9,20 @@ export interface Certificate {
 }
 
 export interface CertificateOptions {
-  /** @default tomorrow */
+  /**
+   * The IPv4 address of the server that it is for, beside the name localhost.
+   *
+   * @default 127.0.0.1
+   */
+  readonly address?: string;
+  /** @default - in a day */
   readonly notAfter?: Date;
 }
 
 const DAY_MS = 86_400_000;
 
 /** Node.js has no function for it, so this writes the few lines of ASN.1 (DER) that a certificate is made of: RFC 5280, section 4.1. */
-export function selfSignedCertificate({ notAfter = new Date(Date.now() + DAY_MS) }: CertificateOptions = {}): Certificate {
+export function selfSignedCertificate({ address = '127.0.0.1', notAfter = new Date(Date.now() + DAY_MS) }: CertificateOptions = {}): Certificate {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
   const name = sequence(der(0x31, sequence(objectId('550403'), der(0x0c, Buffer.from('localhost'))))); // commonName
@@ -31,7 +37,7 @@ export function selfSignedCertificate({ notAfter = new Date(Date.now() + DAY_MS)
     publicKey,
     der(0xa3, sequence(
       extension('551d13', sequence(der(0x01, Buffer.from([0xff])))), // basicConstraints: an authority, so that it may be trusted as one
-      extension('551d11', sequence(der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1])))), // subjectAltName
+      extension('551d11', sequence(der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from(address.split('.').map(Number))))), // subjectAltName
     )),
   );
   const signature = sign('sha256', certificate, privateKey);
