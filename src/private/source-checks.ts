@@ -96,19 +96,16 @@ export function checkTemplates(scope: IConstruct, part: string, value: unknown, 
   if (isLiteral && isCredentialName(name)) refuseCredential(scope, `'${name}' in \`${part}\``, "Write the name of its field in the credentials, such as '{{apiKey}}'.");
 }
 
-/** In a value at any depth. Names are left as they are. */
+/** In text at any depth. Names are left as they are. */
 export function holdsPlaceholders(value: unknown): boolean {
-  return someText(value, text => PLACEHOLDER.test(text));
+  if (typeof value === 'string') return PLACEHOLDER.test(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsPlaceholders);
 }
 
-/** Text, or something in its place, that is known only at deployment. */
+/** Something at any depth that is known only at deployment. */
 export function holdsUnresolved(value: unknown): boolean {
-  return Token.isUnresolved(value) || someText(value, text => Token.isUnresolved(text));
-}
-
-function someText(value: unknown, test: (text: string) => boolean): boolean {
-  if (typeof value === 'string') return test(value);
-  return typeof value === 'object' && value !== null && Object.values(value).some(inner => someText(inner, test));
+  if (Token.isUnresolved(value)) return true;
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsUnresolved);
 }
 
 /** The platform knows what a header may be. */

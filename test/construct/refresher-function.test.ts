@@ -121,9 +121,11 @@ describe('a function that is a refresher', () => {
       code: lambda.Code.fromInline('exports.handler = async () => {};'),
       timeout: Duration.seconds(15),
     });
-    expect(adopt(setup, fn).function).toBe(fn);
+    const crm = adopt(setup, fn);
+    expect(crm.function).toBe(fn);
     expect(propertiesOfOne(setup.stack, 'AWS::Lambda::Function', 'Singleton').Environment).toMatchObject({ Variables: { SHARED_TOKEN_ID: 'crm' } });
     Template.fromStack(setup.stack).resourceCountIs('AWS::Scheduler::Schedule', 1);
+    expect(() => crm.attachTo(fn)).toThrow(/does not ask itself/);
   });
 
   test.each<[string, (stack: Stack) => Partial<lambda.FunctionProps>]>([

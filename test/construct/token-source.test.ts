@@ -1,4 +1,4 @@
-import { CfnParameter, Duration, Stack } from 'aws-cdk-lib';
+import { CfnParameter, Duration, Lazy, Stack } from 'aws-cdk-lib';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { addCrm, SECRET_ARN, setUp, TOKEN_URL } from './support/refreshers';
@@ -167,10 +167,12 @@ describe('credentials', () => {
       .toThrow(/uses the credentials by their fields\. Got credentials, and none of their fields in `headers` or `body`/);
   });
 
-  test('may be used by text that is known only at deployment', () => {
+  test.each<[string, (stack: Stack) => Partial<HttpRequestSourceProps>]>([
+    ['a header', stack => ({ headers: { 'x-key': new CfnParameter(stack, 'Template').valueAsString } })],
+    ['a body', () => ({ body: { user: { key: Lazy.any({ produce: () => '{{key}}' }) } } })],
+  ])('may be used by what is known only at deployment: in %s', (_name, props) => {
     const { stack, tokens } = setUp();
-    const template = new CfnParameter(stack, 'Template').valueAsString;
-    const source = TokenSource.httpRequest({ url: ANYWHERE, headers: { 'x-key': template }, credentials: secretIn(stack) });
+    const source = TokenSource.httpRequest({ url: ANYWHERE, credentials: secretIn(stack), ...props(stack) });
     expect(() => addCrm({ stack, tokens }, { source })).not.toThrow();
   });
 
