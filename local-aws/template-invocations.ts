@@ -10,10 +10,10 @@ export interface TemplateInvocation {
 
 /** What the stack's schedule invokes at a moment. */
 export function scheduledInvocation(stack: DeployedStack, at: Date): TemplateInvocation {
-  const { Target } = stack.resolve(theOnly(stack, 'AWS::Scheduler::Schedule')) as { readonly Target: { readonly Arn: string; readonly Input: string } };
+  const { Target } = theOnly(stack, 'AWS::Scheduler::Schedule') as { readonly Target: { readonly Arn: unknown; readonly Input: unknown } };
   // The scheduler writes whole seconds.
   const time = at.toISOString().replace(/\.\d+Z$/, 'Z');
-  return { functionArn: Target.Arn, payload: Target.Input.replace('<aws.scheduler.scheduled-time>', time) };
+  return { functionArn: stack.text(Target.Arn), payload: stack.text(Target.Input).replace('<aws.scheduler.scheduled-time>', time) };
 }
 
 /** What the stack's trigger invokes at deployment: CDK's own handler of triggers sends no event. */
