@@ -217,12 +217,15 @@ test.each(['no-such-folder', 'fixtures'])('a package without its bundle (%s) say
   expect(make).toThrow(/npm run bundle/);
 });
 
-test('the asset of the layer is what Lambda lays out under /opt: the runtime as CommonJS and ES module', () => {
+test('the asset of the layer is what Lambda lays out under /opt: each module that functions import, as CommonJS and ES module', () => {
   const app = new App();
   const stack = newStack({}, app);
   new SharedTokenTable(stack, 'Tokens').attachTo(newFunction(stack, 'Fn'));
   const assembly = app.synth();
   const [asset] = readdirSync(assembly.directory).filter(name => name.startsWith('asset.'));
-  const folder = join(assembly.directory, asset);
-  expect(readdirSync(join(folder, 'nodejs', 'node_modules', 'cdk-shared-token-table', 'runtime')).sort()).toEqual(['index.js', 'index.mjs']);
+  const modules = join(assembly.directory, asset, 'nodejs', 'node_modules');
+  for (const name of SharedTokenTable.RUNTIME_MODULES) {
+    expect(readdirSync(join(modules, name))).toEqual(expect.arrayContaining(['index.js', 'index.mjs']));
+  }
+  expect(readdirSync(join(modules, 'cdk-shared-token-table', 'runtime')).sort()).toEqual(['index.js', 'index.mjs', 'oauth', 'refresher']);
 });
