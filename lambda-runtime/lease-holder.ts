@@ -1,6 +1,6 @@
 import { SharedTokenError } from './errors';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
-import { type Answer, claimOf, commitOf } from './lease-writes';
+import { type Answer, claimOf, commitOf, refreshTokenFor } from './lease-writes';
 import type { Refresh } from './public-types';
 import { type FailedHow, failureOf, type RefreshFailure, toFailure } from './refresh-failure';
 import { validateRefreshResult } from './refresh-result';
@@ -87,7 +87,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     try {
       const { applied, item } = await table.claim(request, { tell, timeLeft: means.claimTimeLeft, stop, throttled: 'throw' });
       if (!applied && item?.lease?.id !== leaseId) return 'settled';
-      carried = memory.unsaved?.refreshToken;
+      carried = memory.unsaved?.refreshToken ?? undefined;
       claimed = item;
       isOutdated = !isSameBase(request.base, item?.base);
       if (!isOutdated) tookOver = request.failure;
@@ -171,12 +171,12 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     const issuedAt = since + Math.round(sentAt - claimedAt);
     tell('refreshing', { leaseId });
     return withLimit({ host, ms, onLate }, async signal => {
-      const result = await means.refresh({ tokenId, signal, refreshToken: refreshToken(), storedSource: claimed?.meta?.source });
+      const result = await means.refresh({ tokenId, signal, refreshToken: refreshToken() });
       return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
     });
   };
 
-  const refreshToken = () => carried ?? claimed?.refreshToken;
+  const refreshToken = () => carried ?? refreshTokenFor(means.source, claimed);
 
   const lateCommitOf = (answer: Answer) =>
     commitOf({ lease, claimed, carried, earlyRejections, failedAt, forced: means.forced, source: means.source }, answer, Math.round(clock.now()));

@@ -46,13 +46,22 @@ export interface Answer extends FreshToken {
   readonly tookMs: number;
 }
 
+/** A refresh token is of the provider that issued it, and of no use to another one. */
+export function refreshTokenFor(source: string | undefined, item: TokenItem | undefined): string | undefined {
+  const provider = (name: string) => name.split('#')[0];
+  const stored = item?.meta?.source;
+  const isOfAnother = source !== undefined && stored !== undefined && provider(source) !== provider(stored);
+  return isOfAnother ? undefined : item?.refreshToken;
+}
+
 /** The late commit: it asks for the token that was claimed, not for the lease. */
 export function commitOf(holding: Holding, answer: Answer, now: number): Commit {
-  const { lease, claimed, carried, failedAt, forced } = holding;
+  const { lease, claimed, carried, failedAt, forced, source } = holding;
   const { accessToken, issuedAt, expiresAt, tookMs } = answer;
-  const refreshToken = answer.refreshToken ?? carried;
+  const kept = refreshTokenFor(source, claimed);
+  const refreshToken = answer.refreshToken ?? carried ?? (kept === claimed?.refreshToken ? undefined : null);
   const { base, refreshMs } = claimed ?? {};
-  const keepsForEver = expiresAt === undefined || (refreshToken ?? claimed?.refreshToken);
+  const keepsForEver = expiresAt === undefined || (refreshToken ?? kept);
   return {
     onlyIf: { base },
     token: { accessToken, issuedAt, expiresAt },

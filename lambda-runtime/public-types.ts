@@ -10,8 +10,6 @@ export interface RefreshRequest {
   readonly signal: AbortSignal;
   /** The newest refresh token, where an earlier answer had one. */
   readonly refreshToken?: string | undefined;
-  /** The `source` that the stored token and refresh token came from, where it is known: a refresh token is to be sent to no other provider. */
-  readonly storedSource?: string | undefined;
 }
 
 /** What `refresh` answers. */
@@ -117,7 +115,8 @@ export interface SharedTokenOptions {
    */
   readonly refresher?: string | undefined;
   /**
-   * Names what `refresh` asks: provider, client, scopes ... A stored token that came from another source is fetched anew by the next call of `refresh()`, though it works.
+   * Names what `refresh` asks, as `provider#settings`: say `auth.example.com#orders.read`. A stored token that came from another source is fetched anew by the next
+   * call of `refresh()`, though it works. A stored refresh token of another provider (what stands before the `#`) is neither passed to `refresh` nor kept.
    *
    * @default - tokens of all sources count as the same
    */

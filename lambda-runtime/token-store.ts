@@ -34,7 +34,8 @@ export interface Commit {
   /** `{ lease }`: if that lease is still ours. `{ base }`, the late commit: if no other token was stored since; another's lease is left alone. */
   readonly onlyIf: { readonly lease: string } | { readonly base: Base };
   readonly token: Omit<StoredToken, 'generation'>;
-  readonly refreshToken: string | undefined;
+  /** `undefined`: the stored one stays. `null`: it is of another provider, and goes. */
+  readonly refreshToken: string | null | undefined;
   readonly refreshMs: number;
   /** The provider's answer was of no use (the same token again, or one already expired): stored, but the next refresh waits. */
   readonly failure: Failure | undefined;

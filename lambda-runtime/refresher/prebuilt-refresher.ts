@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type RefresherHandler, refresherHandler } from './refresher-handler';
 import { ENV } from '../../src/private/contract';
 import type { SourceSettings } from '../../src/private/source-settings';
-import { SharedTokenError, type Refresh, type SharedTokenEvent } from '../index';
+import { SharedTokenError, type SharedTokenEvent } from '../index';
 import { refreshFrom } from '../oauth';
 
 /**
@@ -12,10 +12,10 @@ import { refreshFrom } from '../oauth';
  */
 export function prebuiltRefresher(environment: Readonly<Record<string, string | undefined>>): RefresherHandler {
   const settings = settingsIn(environment[ENV.SOURCE]);
-  const source = sourceName(settings);
   // Its log says what it did, one JSON object a line, without any token.
   const onEvent = (event: SharedTokenEvent) => console.log(JSON.stringify({ sharedToken: event }));
-  return refresherHandler({ refresh: forThisProvider(source, refreshFrom(settings)), source, onEvent });
+  const authLimitMs = Number(environment[ENV.AUTH_LIMIT_MS]) || undefined;
+  return refresherHandler({ refresh: refreshFrom(settings), source: sourceName(settings), authLimitMs, onEvent });
 }
 
 function settingsIn(variable: string | undefined): SourceSettings {
@@ -28,23 +28,11 @@ function settingsIn(variable: string | undefined): SourceSettings {
   throw new SharedTokenError('INVALID_OPTION', `The variable ${ENV.SOURCE} is not the JSON that a TokenSource writes: deploy the refresher by addRefresher.`);
 }
 
-const PROVIDER_DIGITS = 12;
-
-/** Two parts: which provider, and which settings in all. Other settings make a stored token due; a refresh token is of one provider alone. */
+/** The provider, and with it all settings: others make a stored token due. */
 export function sourceName(settings: SourceSettings): string {
-  const url = 'url' in settings ? settings.url : settings.tokenUrl;
-  return `${digest(url)}.${digest(JSON.stringify(settings))}`;
-}
-
-/** A refresh token that came from another provider is none of this one's business. */
-function forThisProvider(source: string, refresh: Refresh): Refresh {
-  const provider = source.slice(0, PROVIDER_DIGITS);
-  return async request => {
-    const isOfAnother = request.storedSource !== undefined && !request.storedSource.startsWith(provider);
-    return refresh(isOfAnother ? { ...request, refreshToken: undefined } : request);
-  };
+  return `${digest('url' in settings ? settings.url : settings.tokenUrl)}#${digest(JSON.stringify(settings))}`;
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, PROVIDER_DIGITS);
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }

@@ -22,6 +22,8 @@ export const ENV = {
   TOKEN_ID: 'SHARED_TOKEN_ID',
   /** Of the prebuilt refresher: where its tokens come from, as JSON (source-settings.ts). */
   SOURCE: 'SHARED_TOKEN_SOURCE',
+  /** Of the prebuilt refresher: the limit of one auth request in milliseconds, where it is not the default. */
+  AUTH_LIMIT_MS: 'SHARED_TOKEN_AUTH_LIMIT_MS',
 } as const;
 
 /** Attributes of a token's item; docs/protocol.md says who writes which, and when. */

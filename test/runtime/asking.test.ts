@@ -292,11 +292,15 @@ describe('a token of another source', () => {
     expect(await time.until(refreshing('second', 'new').token.refresh({ asked: {} }))).toBe(false);
   });
 
-  test('refresh is told where the stored credentials came from', async () => {
-    time.put(stored({ meta: { source: 'first' }, refreshToken: 'of the first' }));
-    const { token, provider } = refreshing('second', 'new');
-    await time.until(token.refresh({ asked: {} }));
-    expect(provider.asked[0]?.request).toMatchObject({ refreshToken: 'of the first', storedSource: 'first' });
+  test.each([
+    ['another provider is neither passed on nor kept', 'other.example#scope', undefined, undefined],
+    ['the same provider is, whatever else has changed', 'auth.example#other', 'stored', 'stored'],
+  ])('a refresh token of %s', async (_, storedSource, passed, kept) => {
+    time.put(stored({ meta: { source: storedSource }, refreshToken: 'stored' }));
+    const { token, provider } = refreshing('auth.example#scope', 'new');
+    expect(await time.until(token.refresh({ asked: {} }))).toBe(true);
+    expect(provider.asked[0]?.request.refreshToken).toBe(passed);
+    expect(time.item()?.refreshToken).toBe(kept);
   });
 });
 

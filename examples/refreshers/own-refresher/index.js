@@ -9,6 +9,6 @@ const fetchToken = clientCredentials({ tokenUrl: TOKEN_URL, credentials: { secre
 
 exports.handler = refresherHandler({
   refresh: fetchToken,
-  source: `${TOKEN_URL} orders.read`, // another one makes the stored token due
+  source: `${TOKEN_URL}#orders.read`, // another one makes the stored token due
   onEvent: (event) => console.log(JSON.stringify({ sharedToken: event })),
 });
