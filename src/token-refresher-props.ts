@@ -51,11 +51,18 @@ export interface TokenRefresherProps {
   readonly failureQueue?: sqs.IQueue;
 
   /**
-   * How long one run may take. Of it an auth request gets 10 seconds at most.
+   * How long one run may take.
    *
-   * @default Duration.seconds(30)
+   * @default - 20 seconds above `authLimit`, for starting, reading the secret, and storing the token
    */
   readonly timeout?: Duration;
+
+  /**
+   * How long one auth request may take, for providers that are slow. So long may others have to wait for a refresher that died in the middle of it. Below `timeout`.
+   *
+   * @default Duration.seconds(10)
+   */
+  readonly authLimit?: Duration;
 
   /**
    * The VPC to run in, for providers that are reached through it. It needs a way to DynamoDB and to where the credentials are, too.

@@ -22,7 +22,7 @@ import { NamedRefresher, Refreshers } from './private/refresher-map';
 import { warnOfSlowSchedule } from './private/schedule-checks';
 import { askStatement } from './private/statements';
 import { checkSingleTokenId } from './private/token-ids';
-import { sourceVariable, tableVariable, tokenIdVariable } from './private/variables';
+import { authLimitVariable, sourceVariable, tableVariable, tokenIdVariable } from './private/variables';
 import { TokenAccess } from './token-access';
 import { RefresherAttachOptions, TokenRefresherProps } from './token-refresher-props';
 
@@ -245,6 +245,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
     attached.setVariable(tableVariable(ENV.TABLE, this.table.reference));
     attached.setVariable(tokenIdVariable(this.tokenId));
     attached.setVariable(sourceVariable(settingsJson(this, source)));
+    if (props.authLimit) attached.setVariable(authLimitVariable(props.authLimit.toMilliseconds()));
     attached.refreshes();
     this.table.grant(fn, TokenAccess.REFRESH, this.tokenId);
     return { function: fn, home: this, after: props.vpc ? [props.vpc.selectSubnets(props.vpcSubnets).internetConnectivityEstablished] : [] };

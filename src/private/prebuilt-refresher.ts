@@ -8,11 +8,13 @@ import { Construct } from 'constructs';
 import { SettingsSource } from './bound-source';
 import { BUNDLE, checkBundle } from './bundle';
 import { problemOfOldNode } from './consumer';
+import { DEFAULT_AUTH_LIMIT_MS } from './contract';
 import { SharedTokenTableError } from './errors';
 
 /** What can be chosen of the function that comes with this library. */
 export interface PrebuiltFunctionProps {
   readonly timeout?: Duration;
+  readonly authLimit?: Duration;
   readonly vpc?: ec2.IVpc;
   readonly vpcSubnets?: ec2.SubnetSelection;
   readonly securityGroups?: ec2.ISecurityGroup[];
@@ -24,10 +26,13 @@ export interface PrebuiltFunctionProps {
 
 /** Their names, for who brings a function: there they would have no effect. */
 export const PREBUILT_FUNCTION_PROPS: readonly (keyof PrebuiltFunctionProps)[] = [
-  'timeout', 'vpc', 'vpcSubnets', 'securityGroups', 'logGroup', 'runtime', 'memorySize', 'environmentEncryption',
+  'timeout', 'authLimit', 'vpc', 'vpcSubnets', 'securityGroups', 'logGroup', 'runtime', 'memorySize', 'environmentEncryption',
 ];
 
 const HANDLER = 'index.handler';
+
+/** What a run needs beside its auth request: to start, to read a secret, to claim and to store. */
+const BESIDE_THE_REQUEST = Duration.seconds(20);
 
 /** Lambda's limit. */
 const DESCRIPTION_MAX_LENGTH = 256;
@@ -36,7 +41,9 @@ const DESCRIPTION_MAX_LENGTH = 256;
 export function newPrebuiltFunction(
   scope: Construct, tokenId: string, source: SettingsSource, props: PrebuiltFunctionProps, folder: string = BUNDLE.REFRESHER,
 ): lambda.Function {
-  const { runtime = lambda.Runtime.NODEJS_LATEST, vpc } = props;
+  const { runtime = lambda.Runtime.NODEJS_LATEST, vpc, authLimit = Duration.millis(DEFAULT_AUTH_LIMIT_MS) } = props;
+  const { timeout = authLimit.plus(BESIDE_THE_REQUEST) } = props;
+  checkTimes(scope, authLimit, timeout);
   checkRuntime(scope, runtime);
   if (!vpc && (props.vpcSubnets || props.securityGroups)) {
     throw new SharedTokenTableError(scope, {
@@ -66,7 +73,7 @@ export function newPrebuiltFunction(
     runtime,
     role,
     logGroup,
-    timeout: props.timeout ?? Duration.seconds(30),
+    timeout,
     memorySize: props.memorySize ?? 256,
     vpc,
     vpcSubnets: props.vpcSubnets,
@@ -86,6 +93,17 @@ export function settingsJson(scope: Construct, { settings }: SettingsSource): st
     got: `a dynamic reference, '${reference[0]}...}}', among the settings of the source`,
     expected: 'credentials that the function reads by itself',
     todo: "Pass the secret as `credentials`, and name its fields: '{{field}}' in `TokenSource.httpRequest`.",
+  });
+}
+
+function checkTimes(scope: Construct, authLimit: Duration, timeout: Duration): void {
+  if (authLimit.isUnresolved() || timeout.isUnresolved() || authLimit.toMilliseconds() === DEFAULT_AUTH_LIMIT_MS) return;
+  if (authLimit.toMilliseconds() > 0 && authLimit.toMilliseconds() < timeout.toMilliseconds()) return;
+  throw new SharedTokenTableError(scope, {
+    what: 'An auth request ends before its function does.',
+    got: `an \`authLimit\` of ${authLimit.toHumanString()} and a \`timeout\` of ${timeout.toHumanString()}`,
+    expected: 'a limit above zero and below the timeout',
+    todo: 'Leave `timeout` out, which then leaves room enough, or set it some 20 seconds above the limit.',
   });
 }
 

@@ -44,6 +44,11 @@ export function tokenIdVariable(tokenId: string): Variable {
   return fixed(ENV.TOKEN_ID, tokenId, 'the token that the function refreshes');
 }
 
+/** How long its auth request may take. */
+export function authLimitVariable(authLimitMs: number): Variable {
+  return fixed(ENV.AUTH_LIMIT_MS, String(authLimitMs), 'the limit of its auth request');
+}
+
 /** Where a prebuilt refresher gets its tokens. */
 export function sourceVariable(settings: string): Variable {
   return fixed(ENV.SOURCE, settings, 'the source that the refresher asks');

@@ -90,6 +90,17 @@ describe('the function of a refresher', () => {
     expect(one(stack, TRIGGER).DependsOn).toEqual(expect.arrayContaining([idOf(stack, 'AWS::EC2::Route', 'VpcPrivateSubnet1')]));
   });
 
+  test('of a slow provider has a limit for its request, and time enough around it', () => {
+    const { stack, tokens } = setUp();
+    const crm = addCrm({ stack, tokens }, { authLimit: Duration.minutes(1) });
+    expect(variablesOf(stack, crm.function)).toMatchObject({ SHARED_TOKEN_AUTH_LIMIT_MS: '60000', SHARED_TOKEN_FUNCTION_TIMEOUT_MS: '80000' });
+  });
+
+  test.each([[Duration.seconds(0), undefined], [Duration.seconds(40), Duration.seconds(40)]])('is refused a limit of %s in a timeout of %s', (authLimit, timeout) => {
+    const { stack, tokens } = setUp();
+    expect(() => addCrm({ stack, tokens }, { authLimit, timeout })).toThrow('An auth request ends before its function does.');
+  });
+
   test('has a short timeout warned about: a refresh may take longer', () => {
     const { stack, tokens } = setUp();
     addCrm({ stack, tokens }, { timeout: Duration.seconds(4), schedule: EVERY_HALF_HOUR });

@@ -50,10 +50,10 @@ const clientCredentials = (more: Partial<ClientCredentialsSettings> = {}): Clien
   ({ kind: 'client_credentials', tokenUrl: tokenUrl(), credentials: { secretArn: secrets.secretArn('crm') }, ...more });
 const refreshToken = (more: Partial<RefreshTokenSettings> = {}): RefreshTokenSettings =>
   ({ kind: 'refresh_token', tokenUrl: tokenUrl(), credentials: { secretArn: secrets.secretArn('crm') }, ...more });
-const deployed = (settings: SourceSettings) => {
+const deployed = (settings: SourceSettings, variables: Readonly<Record<string, string>> = {}) => {
   process.env[ENV.TOKEN_ID] = tokenId();
   try {
-    return prebuiltRefresher({ [ENV.SOURCE]: JSON.stringify(settings) });
+    return prebuiltRefresher({ [ENV.SOURCE]: JSON.stringify(settings), ...variables });
   } finally {
     delete process.env[ENV.TOKEN_ID];
   }
@@ -88,6 +88,16 @@ test('and to no other: there it begins with the one in its secret', async () => 
   await deployed(refreshToken({ tokenUrl: tokenUrl('elsewhere') }))(undefined, context);
   expect(asked.map(body => body.get('refresh_token'))).toEqual(['sentinel-first', 'sentinel-first']);
   expect(await table().item(tokenId())).not.toHaveProperty('refreshToken'); // else the next refresh would send it there
+});
+
+test('gives up a request at the limit that its stack sets', async () => {
+  const release = secrets.hold();
+  try {
+    const answer = deployed(clientCredentials(), { [ENV.AUTH_LIMIT_MS]: '150' })(undefined, context);
+    await expect(answer).rejects.toMatchObject({ code: 'REFRESH_TIMED_OUT', message: expect.stringContaining('within 150 ms') as string });
+  } finally {
+    release();
+  }
 });
 
 test('logs what it does, and no credential', async () => {
