@@ -119,6 +119,16 @@ describe(`${CONSUMERS} functions that hold no credentials, and a refresher`, () 
     await everyoneUsesTheStoredToken();
   });
 
+  test('each event once more, when the next token has been in use for a while: no auth call', async () => {
+    await tokenIsOf(OLD_ENOUGH_FOR_THE_SCHEDULE_MS);
+    const { requests } = deployed.parts.lambda;
+    const asks = requests.filter(({ type }) => type === 'RequestResponse');
+    expect(asks.at(-1)?.payload).toMatchObject({ tokenId: 'crm', asked: { generation: expect.any(Number) as number } });
+    const { authCalls, invocations } = await countsOf(async () => deployed.redeliver(requests));
+    expect(authCalls).toBe(0);
+    expect(invocations).toBeGreaterThanOrEqual(9);
+  });
+
   test('in the end: one auth call for each token, and no token or credential in a log, an event or a failure', () => {
     expect(deployed.counts.authCalls).toBe(9);
     expect(deployed.failures).toEqual([]);
@@ -165,11 +175,13 @@ describe('what a refresher makes of its invocations', () => {
   test('another source: the next deployment has the stored token replaced, though it works, and once', async () => {
     const { refresher } = deployed.parts.functions;
     const settings = JSON.parse(refresher.variables.SHARED_TOKEN_SOURCE) as object;
+    deployed.pass(10_000);
     expect(await countsOf(async () => deployed.deploy())).toEqual({ authCalls: 0, invocations: 1 });
 
     await deployed.replaceRefresher({ SHARED_TOKEN_SOURCE: JSON.stringify({ ...settings, scopes: ['orders.read', 'orders.write'] }) });
     expect(await countsOf(async () => deployed.deploy())).toEqual({ authCalls: 1, invocations: 1 });
     expect(deployed.parts.tokens.liveToken?.scope).toBe('orders.read orders.write');
+    deployed.pass(10_000);
     expect(await countsOf(async () => deployed.deploy())).toEqual({ authCalls: 0, invocations: 1 });
     await callAll();
   });

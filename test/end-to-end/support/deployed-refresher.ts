@@ -23,7 +23,7 @@ import type { OrdersStack } from '../../../examples/refreshers/orders-stack';
 import type { OwnRefresherStack } from '../../../examples/refreshers/own-refresher-stack';
 import { AsyncInvocations, type FailureRecord } from '../../../local-aws/async-invocations';
 import type { DeployedStack } from '../../../local-aws/deployed-stack';
-import { InvokeApi } from '../../../local-aws/invoke-api';
+import { InvokeApi, type InvocationRequest } from '../../../local-aws/invoke-api';
 import { SecretsServer } from '../../../local-aws/secrets-server';
 import { deploymentInvocation, scheduledInvocation, type TemplateInvocation } from '../../../local-aws/template-invocations';
 import { EmbeddedDynamoDb } from '../../../testing-kit';
@@ -189,6 +189,20 @@ export class DeployedRefresher {
   /** Runs the schedule. */
   async runSchedule(at = new Date(this.now())): Promise<void> {
     await this.send(scheduledInvocation(this.parts.stack, at));
+  }
+
+  /** Delivers again what was delivered, one after the other and each kind of event once. */
+  async redeliver(requests: readonly InvocationRequest[]): Promise<void> {
+    const { functions, lambda } = this.parts;
+    const functionArn = functions.refresher.functionArn;
+    const different = new Map(requests.map(({ qualifier, payload }) => {
+      const event = { functionArn: qualifier === undefined ? functionArn : `${functionArn}:${qualifier}`, payload: JSON.stringify(payload) };
+      return [JSON.stringify(event), event];
+    }));
+    for (const event of different.values()) {
+      await lambda.send(event.functionArn, event.payload);
+      await this.settled();
+    }
   }
 
   /** One invocation of every consumer, all at once. */
