@@ -1,4 +1,5 @@
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
+import { isStorableCode } from './storable-code';
 import { coolDown } from './timing';
 import { tokenError } from './token-error';
 import type { Failure } from './token-item';
@@ -62,10 +63,9 @@ function read(thrown: unknown, now: number): Pick<RefreshFailure, 'code' | 'retr
 
 const UNKNOWN_CODE = 'refresh_failed';
 
-/** A code, never a provider's text, nor anything that looks like a credential: it is stored, and read by people. */
+/** A status is a number. */
 function isCode(value: unknown): boolean {
-  const text = typeof value === 'number' ? String(value) : value;
-  return typeof text === 'string' && /^[\w.-]{1,40}$/.test(text) && text.replace(/\D/g, '').length <= 3;
+  return isStorableCode(typeof value === 'number' ? String(value) : value);
 }
 
 type Fields = Readonly<Record<string, unknown>>;

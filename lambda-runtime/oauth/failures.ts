@@ -1,4 +1,5 @@
 import { RefreshError, type RefreshErrorOptions } from '../index';
+import { isStorableCode } from '../storable-code';
 
 /** Codes of what a source finds wrong itself. Beside them stand the provider's own (`invalid_client`, `503`) and Node's (`ECONNREFUSED`, `CERT_HAS_EXPIRED`). */
 export type SourceErrorCode =
@@ -56,9 +57,9 @@ export class ProviderRefusal extends RefreshError {
   }
 }
 
-/** A code that may be stored and shown: letters, `_`, `.` and `-`, with three digits at most, so that no credential passes for one. The core's rule, too. */
+/** What may be stored and shown as a code. */
 export function codeOf(value: unknown): string | undefined {
-  return typeof value === 'string' && /^[\w.-]{1,40}$/.test(value) && value.replace(/\D/g, '').length <= 3 ? value : undefined;
+  return isStorableCode(value) ? value : undefined;
 }
 
 /** What may be known of an error: its name and code. Messages and fields of libraries' errors hold requests, answers and keys. */
