@@ -12,8 +12,9 @@ import type { Progress } from './progress';
 import { rotate, type RotationStage } from './rotation';
 import { brokenPromises, summarizeRotations, summarizeStart, type RotationSummary, type StartSummary } from './rotation-summary';
 import { REFRESHER } from './run-log';
-import { meanPauseMs, PARALLEL_COLD_INVOCATIONS, PARALLEL_STARTS, SETTLE_MS, TIMELINE_FILE } from './settings';
+import { meanPauseMs, PARALLEL_COLD_INVOCATIONS, PARALLEL_STARTS, ROTATION_LIMIT_MS, SETTLE_MS, TIMELINE_FILE } from './settings';
 import { timelineSvg } from './timeline';
+import type { TokenServer } from './token-server';
 
 /** What a run came to. */
 export interface DemoResult {
@@ -40,8 +41,8 @@ export async function runDemo(options: DemoOptions, progress: Progress, cleanUp:
 
   log.startedAt = Date.now();
   await deploy();
-  // In use when the deployment is over, which has the refresher fetch a first token.
-  while (refresher && !tokens.liveToken) await sleep(25);
+  // The instances are used once the deployment is over, which has the refresher fetch a first token.
+  if (refresher) await firstTokenIsThere(tokens);
   const load = new Load(fleet, log, meanPauseMs(instances));
   cleanUp.add(() => load.cancel());
   await load.firstInvocations(PARALLEL_COLD_INVOCATIONS, invoked => progress.update(`first token: ${invoked} of ${instances} instances`));
@@ -73,6 +74,14 @@ export async function runDemo(options: DemoOptions, progress: Progress, cleanUp:
     brokenPromises: brokenPromises(start, summaries, options.killHolder),
     firstError: log.invocations.find(({ outcome }) => outcome === 'failed')?.error,
   };
+}
+
+async function firstTokenIsThere(tokens: TokenServer): Promise<void> {
+  const patienceEndsAt = Date.now() + ROTATION_LIMIT_MS;
+  while (!tokens.liveToken) {
+    if (Date.now() > patienceEndsAt) throw new Error('The refresher fetched no first token.');
+    await sleep(25);
+  }
 }
 
 function count(n: number, what: string): string {

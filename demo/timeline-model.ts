@@ -135,7 +135,7 @@ export function panelsOf(log: RunLog, rotations: readonly RotationSummary[]): Pa
   }
   const start = panel({
     title: 'Start',
-    subtitle: 'no instance has a token',
+    subtitle: log.refresherInvocations ? 'the deployment has the first token fetched' : 'no instance has a token',
     zero: log.startedAt,
     end: Math.max(...firstTokens.values(), log.startedAt + 1),
     zeroIs: 'start',
