@@ -1,4 +1,4 @@
-import { aborted, failure, type SourceErrorCode } from './failures';
+import { failure, type SourceErrorCode } from './failures';
 import type { SecretReference } from '../../src/private/source-settings';
 
 /*
@@ -43,7 +43,6 @@ export function awsSecret({ secretArn, parameterName }: SecretReference): ReadSe
     try {
       return await read(signal);
     } catch (error) {
-      if (signal.aborted) throw aborted();
       throw translate(error, parameterName === undefined ? `secret "${secretArn}"` : `parameter "${parameterName}"`);
     }
   };

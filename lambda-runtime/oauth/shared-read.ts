@@ -32,12 +32,8 @@ export function sharedRead<T>(source: (signal: AbortSignal) => Promise<T>, monot
     const answer = source(stop.signal).then(value => {
       kept = { value, until };
       return value;
-    }).finally(() => land(started));
-    const started = { answer, stop, waiters: 0 };
-    return started;
-  };
-  const land = (ended: Flight<T>) => {
-    if (flight === ended) flight = undefined;
+    });
+    return { answer, stop, waiters: 0 };
   };
 
   const readAgain: SharedRead<T>['readAgain'] = async signal => {
@@ -47,7 +43,7 @@ export function sharedRead<T>(source: (signal: AbortSignal) => Promise<T>, monot
       return await orAborted(mine.answer, signal);
     } finally {
       if (--mine.waiters === 0) {
-        land(mine);
+        flight = undefined;
         mine.stop.abort();
       }
     }

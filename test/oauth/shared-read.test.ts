@@ -5,7 +5,7 @@ const FIVE_MINUTES = 5 * 60_000;
 /** A source whose reads end when the test says so. */
 function harness() {
   const reads: { readonly signal: AbortSignal; readonly resolve: (value: string) => void; readonly reject: (error: Error) => void }[] = [];
-  let time = 0;
+  let time = 123_456;
   const shared = sharedRead<string>(async signal => new Promise((resolve, reject) => { reads.push({ signal, resolve, reject }); }), () => time);
   return { reads, shared, pass: (ms: number) => { time += ms; } };
 }
