@@ -80,7 +80,5 @@ function resultOf(options: HttpRequestOptions, url: URL, answer: JsonAnswer): Re
 
 /** Follows a dotted path; a number in it is a place in an array. */
 function valueAt(answer: JsonAnswer, path: string): unknown {
-  return path.split('.').reduce<unknown>((value, name) => {
-    return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as JsonAnswer)[name] : undefined;
-  }, answer);
+  return path.split('.').reduce<unknown>((value, name) => typeof value === 'object' && value !== null ? (value as JsonAnswer)[name] : undefined, answer);
 }

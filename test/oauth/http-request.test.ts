@@ -14,8 +14,8 @@ const sourceWith = (options: Partial<HttpRequestOptions> = {}) => httpRequest({ 
 const answering = (behaviour: Behaviour) => { server.behaviour = behaviour; };
 
 describe('the request', () => {
-  test('is a POST without a body where nothing is said', async () => {
-    await ask(httpRequest({ url: server.url }));
+  test.each<Partial<HttpRequestOptions>>([{}, { format: 'form' }])('is a POST without a body where nothing is said: %j', async options => {
+    await ask(httpRequest({ url: server.url, ...options }));
     expect(server.last).toMatchObject({ method: 'POST', path: '/token', body: '', headers: { accept: 'application/json' } });
     expect(server.last.headers).not.toHaveProperty('content-type');
   });

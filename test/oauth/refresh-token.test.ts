@@ -196,6 +196,13 @@ describe('a refused refresh token (invalid_grant)', () => {
   });
 });
 
+test.each([['invalid_scope', 400], ['server_error', 500]])('%s is about something else: nothing is read or tried again', async (error, statusCode) => {
+  put({ refreshToken: 'seed' });
+  server.change = answer => Object.assign(answer, { statusCode, body: { error } });
+  expect(await failureFrom(sourceOf(), { refreshToken: 'stored' })).toMatchObject({ code: error });
+  expect([tried(), secrets.reads.length]).toEqual([['stored'], 1]);
+});
+
 test('a client that was replaced as a whole: the stored token is tried once with each, then the new log-in\'s', async () => {
   put({ clientId: 'old', refreshToken: 'first-login' });
   valid.add('stored');
