@@ -7,8 +7,9 @@ import { checkChoice } from './private/choice';
 import { ENV } from './private/contract';
 import { SharedTokenTableError } from './private/errors';
 import { GrantLedger } from './private/grant-ledger';
-import { Reference } from './private/reference';
+import { Reference, Referred } from './private/reference';
 import { statementsFor } from './private/statements';
+import { identityOf } from './private/table-identity';
 import { ALL_TOKENS, selectTokenIds } from './private/token-ids';
 import { TokenAccess } from './token-access';
 import { TokenRefresher } from './token-refresher';
@@ -168,14 +169,7 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
 
   private readonly ledger = new GrantLedger({ construct: this, env: this.env, noun: 'table', policyMethod: 'table.addToResourcePolicy' });
 
-  private readonly reference = new Reference(() => ({
-    name: this.tableName,
-    arn: this.tableArn,
-    env: this.env,
-    isNameReliable: this._isNameReliable,
-  }));
-
-  private readonly refreshers = new Map<string, TokenRefresher>();
+  private readonly reference = new Reference(() => this.referred);
 
   public get environment(): { [name: string]: string } {
     return { [ENV.TABLE]: this.reference.render() };
@@ -194,22 +188,22 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
   }
 
   public addRefresher(id: string, props: TokenRefresherProps): TokenRefresher {
-    const known = this.refreshers.get(props.tokenId);
+    const tableIdentity = identityOf(this, this.referred);
+    const known = TokenRefresher._find(this, tableIdentity, props.tokenId);
     if (known) {
       throw new SharedTokenTableError(this, {
         what: `A token has one refresher, and '${props.tokenId}' has one.`,
         got: `another one, '${id}'`,
         expected: `only ${known.node.path}`,
-        todo: 'Use the refresher that is there, or refresh a token of another id.',
+        todo: 'Use the refresher that is there, or refresh a token of another id. If the tables are in different accounts or regions, tell their stacks so (`env`).',
       });
     }
-    const refresher = TokenRefresher._of({
+    return TokenRefresher._of({
       construct: this,
+      identity: tableIdentity,
       reference: this.reference,
       grant: (grantee, access, tokenId) => this.grant(grantee, access, [tokenId]),
     }, id, props);
-    this.refreshers.set(props.tokenId, refresher);
-    return refresher;
   }
 
   public grantRead(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant {
@@ -218,6 +212,10 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
 
   public grantRefresh(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant {
     return this.grant(grantee, TokenAccess.REFRESH, tokenIds);
+  }
+
+  private get referred(): Referred {
+    return { name: this.tableName, arn: this.tableArn, env: this.env, isNameReliable: this._isNameReliable };
   }
 
   private grant(grantee: iam.IGrantable, access: TokenAccess, tokenIds: string[]): iam.Grant {

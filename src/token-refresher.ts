@@ -4,7 +4,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import * as triggers from 'aws-cdk-lib/triggers';
-import { Construct, IDependable } from 'constructs';
+import { Construct, IConstruct, IDependable } from 'constructs';
 import { FirstToken } from './first-token';
 import { attach, attachDefined } from './private/attach';
 import { AttachedFunction } from './private/attached-function';
@@ -33,6 +33,8 @@ import { RefresherAttachOptions, TokenRefresherProps } from './token-refresher-p
  */
 export interface RefreshedTable {
   readonly construct: Construct;
+  /** The same for every construct of the app that stands for the table. */
+  readonly identity: string;
   readonly reference: Reference;
   readonly grant: (grantee: iam.IGrantable, access: TokenAccess, tokenId: string) => iam.Grant;
 }
@@ -109,6 +111,16 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
    */
   public static _of(table: RefreshedTable, id: string, props: TokenRefresherProps): TokenRefresher {
     return new TokenRefresher(table, id, props);
+  }
+
+  /**
+   * The refresher of a token, wherever in the app it is: the table may be imported a second time.
+   *
+   * @internal
+   */
+  public static _find(scope: IConstruct, tableIdentity: string, tokenId: string): TokenRefresher | undefined {
+    const isOne = (construct: IConstruct): construct is TokenRefresher => construct instanceof TokenRefresher;
+    return scope.node.root.node.findAll().filter(isOne).find(one => one.table.identity === tableIdentity && one.tokenId === tokenId);
   }
 
   /** The token that it refreshes. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { App, CfnParameter, Duration, NestedStack, Stack } from 'aws-cdk-lib';
+import { App, Aws, CfnParameter, Duration, NestedStack, Stack, StackProps, Stage } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as kms from 'aws-cdk-lib/aws-kms';
@@ -8,8 +8,8 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { addCrm, idOf, one, propertiesOfOne, SECRET_ARN, setUp, source, TABLE_NAME, TOKEN_URL } from './support/refreshers';
-import { newFunction, newStack, OTHER_ACCOUNT, REGION, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
-import { FirstToken, SharedTokenTable, TokenRefresherProps, TokenSource } from '../../src';
+import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, REGION, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
+import { FirstToken, ISharedTokenTable, SharedTokenTable, TokenRefresherProps, TokenSource } from '../../src';
 import { newPrebuiltFunction } from '../../src/private/prebuilt-refresher';
 
 const FUNCTION = 'AWS::Lambda::Function';
@@ -143,6 +143,70 @@ describe('a token', () => {
     addCrm({ stack, tokens });
     expect(() => tokens.addRefresher('Again', { tokenId: 'crm', source: source(stack) }))
       .toThrow("Stack0/Tokens: A token has one refresher, and 'crm' has one. Got another one, 'Again', expected only Stack0/Tokens/Crm. Use the refresher");
+  });
+
+  const addTo = (tokens: ISharedTokenTable, scope: Stack) => tokens.addRefresher('Crm', { tokenId: 'crm', source: source(scope) });
+  const named = (scope: Stack, id: string) => SharedTokenTable.fromTableName(scope, id, 'crm-tokens');
+  const ARN = `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/crm-tokens`;
+  const KNOWN = { env: { account: ACCOUNT, region: REGION } };
+
+  test.each<[string, StackProps, (stack: Stack) => ISharedTokenTable, (stack: Stack, one: ISharedTokenTable) => ISharedTokenTable]>([
+    ['is imported twice by its name', KNOWN, stack => named(stack, 'One'), stack => named(stack, 'Two')],
+    ['is imported twice by its name, wherever the stack will be', {}, stack => named(stack, 'One'), stack => named(stack, 'Two')],
+    ['is imported by its name and by its ARN', KNOWN, stack => named(stack, 'One'), stack => SharedTokenTable.fromTableArn(stack, 'Two', ARN)],
+    ['is defined and imported', KNOWN, stack => new SharedTokenTable(stack, 'One', { tableName: 'crm-tokens' }), stack => named(stack, 'Two')],
+    [
+      'is defined and imported by its attribute', {},
+      stack => new SharedTokenTable(stack, 'One'), (stack, one) => SharedTokenTable.fromTableName(stack, 'Two', one.tableName),
+    ],
+    [
+      'is defined and imported by the attribute with its ARN', {},
+      stack => new SharedTokenTable(stack, 'One'), (stack, one) => SharedTokenTable.fromTableArn(stack, 'Two', one.tableArn),
+    ],
+  ])('has one refresher also where its table %s: in one stack and in two', (_name, props, makeOne, makeTwo) => {
+    for (const isApart of [false, true]) {
+      const app = new App();
+      const stack = newStack(props, app);
+      const other = isApart ? newStack(props, app) : stack;
+      const one = makeOne(stack);
+      addTo(one, stack);
+      const two = makeTwo(other, one);
+      expect(() => addTo(two, other)).toThrow(/Two: A token has one refresher, and 'crm' has one\. Got another one, 'Crm', expected only Stack0\/One\/Crm\./);
+    }
+  });
+
+  test('has one refresher also where the name of its table is a parameter', () => {
+    const { stack } = setUp();
+    const name = new CfnParameter(stack, 'Name').valueAsString;
+    addTo(SharedTokenTable.fromTableName(stack, 'One', name), stack);
+    expect(() => addTo(SharedTokenTable.fromTableName(stack, 'Two', name), stack)).toThrow(/expected only Stack0\/One\/Crm\./);
+  });
+
+  test.each<[string, StackProps, StackProps, (stack: Stack) => ISharedTokenTable]>([
+    ['name in another region', KNOWN, { env: { account: ACCOUNT, region: 'us-east-1' } }, stack => named(stack, 'Tokens')],
+    ['name in another account', KNOWN, { env: { account: OTHER_ACCOUNT, region: REGION } }, stack => named(stack, 'Tokens')],
+    ['name in a stack that may be anywhere', KNOWN, {}, stack => named(stack, 'Tokens')],
+    ['logical id', KNOWN, KNOWN, stack => new SharedTokenTable(stack, 'Tokens')],
+    ['name of a parameter', KNOWN, KNOWN, stack => SharedTokenTable.fromTableName(stack, 'Tokens', new CfnParameter(stack, 'Name').valueAsString)],
+    ['expression with the name of its stack', KNOWN, KNOWN, stack => SharedTokenTable.fromTableName(stack, 'Tokens', `${Aws.STACK_NAME}-tokens`)],
+  ])('has a refresher of its own where another stack has a table of the same %s', (_name, props, otherProps, makeTable) => {
+    const app = new App();
+    expect(() => {
+      for (const stackProps of [props, otherProps]) {
+        const stack = newStack(stackProps, app);
+        addTo(makeTable(stack), stack);
+      }
+    }).not.toThrow();
+  });
+
+  test('has a refresher in each stage whose place is told at deployment', () => {
+    const app = new App();
+    expect(() => {
+      for (const id of ['Test', 'Live']) {
+        const stack = new Stack(new Stage(app, id), 'Stack');
+        addTo(named(stack, 'Tokens'), stack);
+      }
+    }).not.toThrow();
   });
 
   test('of another table or id has a refresher of its own', () => {
