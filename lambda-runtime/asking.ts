@@ -18,6 +18,8 @@ export interface AskingView {
   readonly isUnderWay: boolean;
   /** How often the refresher was asked since. */
   readonly attempts: number;
+  /** Asking again cannot help. */
+  readonly isHopeless?: boolean;
 }
 
 /** A reader's requests to its refresher, in one flight. */
@@ -37,8 +39,8 @@ export interface Asking {
   ahead(): Promise<void>;
   /** Aborted when an answer comes: then it is time to look. */
   answered(): AbortSignal | undefined;
-  /** Why the last attempt brought nothing. */
-  trouble(): RefresherTrouble | undefined;
+  /** What came of it, in words; nothing where the refresher was not asked. */
+  outcome(): string | undefined;
 }
 
 export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPort, tell: Tell, stop: AbortSignal): Asking {
@@ -47,7 +49,7 @@ export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPor
   let inVain = 0;
   let underWay: AbortController | undefined;
   let trouble: RefresherTrouble | undefined;
-  let refusal: SharedTokenError | undefined;
+  let refusal = memory.refusalToAsk();
 
   const send = async (asked: RefreshAsk, how: 'now' | 'ahead', ms: number): Promise<void> => {
     tell('asked', { generation: asked.generation });
@@ -61,20 +63,21 @@ export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPor
   };
 
   return {
-    view: () => ({ looks, isUnderWay: underWay !== undefined, attempts }),
+    view: () => ({ looks, isUnderWay: underWay !== undefined, attempts, isHopeless: refusal !== undefined }),
     looked() {
       looks++;
     },
     seesNews() {
       looks = attempts = inVain = 0;
+      refusal = undefined;
     },
     start() {
       if (refusal) throw refusal;
-      if (inVain >= MOST_ASKS_IN_VAIN) throw failedInVain(tokenId, trouble);
       attempts++;
       const answered = underWay = new AbortController();
       const done = (isInVain: boolean) => {
-        if (isInVain) inVain++;
+        if (isInVain && ++inVain >= MOST_ASKS_IN_VAIN) refusal ??= failedInVain(tokenId, trouble);
+        if (refusal) memory.noteRefusalToAsk(refusal);
         underWay = undefined;
         looks = 0;
         answered.abort();
@@ -93,7 +96,10 @@ export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPor
       await send({}, 'ahead', SAVE_LIMIT_MS).catch(() => undefined);
     },
     answered: () => underWay?.signal,
-    trouble: () => trouble,
+    outcome() {
+      if (trouble) return `the refresher could not be asked (${trouble.message})`;
+      return attempts === 0 ? undefined : `the refresher was asked, and ${underWay ? 'has not answered yet' : 'found no refresh to be due'}`;
+    },
   };
 }
 

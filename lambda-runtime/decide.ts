@@ -148,9 +148,9 @@ function timeAllows({ timeLeftMs, longestTimeLeftMs, item }: Situation): boolean
 }
 
 /** Others may have noticed the same: look once more after a jitter, and ask only where nobody is at it. */
-function ask({ looks, isUnderWay, attempts }: AskingView, jitter: number): Decision {
+function ask({ looks, isUnderWay, attempts, isHopeless }: AskingView, jitter: number): Decision {
   if (isUnderWay) return { action: 'wait', reason: 'idle', ms: idleLookIn(looks, jitter) };
-  return looks < 2 ? { action: 'wait', reason: 'idle', ms: askIn(attempts, jitter) } : { action: 'ask' };
+  return looks < 2 && !isHopeless ? { action: 'wait', reason: 'idle', ms: askIn(attempts, jitter) } : { action: 'ask' };
 }
 
 /** Without a right to refresh: look for somebody else's token for a while, then say that there is none. */

@@ -89,7 +89,7 @@ export function renewRequest(table: string, tokenId: string, { lease, until }: R
 
 export function releaseRequest(table: string, tokenId: string, { lease, failure }: Release): UpdateRequest {
   return update(table, tokenId, {
-    set: { failure: failure?.failure, lease: GONE },
+    set: { failure: failure?.failure, refreshToken: failure?.refreshToken, expireAfter: failure?.refreshToken && GONE, lease: GONE },
     condition: failure ? `${LEASE_IS_MINE} AND ${tokenIsStill(failure.base)}` : LEASE_IS_MINE,
     values: { ':mine': lease, ...valuesOf(failure?.base) },
   });

@@ -84,6 +84,8 @@ export interface RefreshErrorOptions {
    * @default - says that the token could not be refreshed, and the code
    */
   readonly message?: string | undefined;
+  /** A new refresh token in an answer that is of no use otherwise: it is stored all the same, and shown nowhere. */
+  readonly refreshToken?: string | undefined;
 }
 
 /**
@@ -102,10 +104,17 @@ export class RefreshError extends Error {
   override readonly name = 'RefreshError';
   /** As it was given. */
   readonly retryAfter: RefreshErrorOptions['retryAfter'];
+  readonly #refreshToken: string | undefined;
 
   /** @param code the provider's error code, or the HTTP status */
   constructor(readonly code: string, options: RefreshErrorOptions = {}) {
     super(options.message ?? `The token could not be refreshed: ${code}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.retryAfter = options.retryAfter;
+    this.#refreshToken = options.refreshToken;
+  }
+
+  /** As it was given. No field: whoever logs the error does not see it. */
+  get refreshToken(): string | undefined {
+    return this.#refreshToken;
   }
 }

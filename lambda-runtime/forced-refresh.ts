@@ -34,11 +34,13 @@ export async function forcedRefresh(means: TokenMeans & Pick<TokenKeeper, 'rejec
   /** From when on a token is new enough. `undefined`: the present one is. */
   const wantedSince = (): number | 'due' | undefined => {
     const { token, meta } = memory.item ?? {};
-    if (token && source !== undefined && meta?.source !== source) return 'due';
-    // A moment that is still to come would be reached by no token; and only the first reply tells what time it is.
-    if (!asked) return eventAt ??= Math.min(since, clock.now());
-    if (token?.generation === asked.generation && token && fingerprintOf(token.accessToken) === asked.fingerprint) reject(token.accessToken, tell);
     const now = clock.now();
+    if (!asked) {
+      // A moment that is still to come would be reached by no token; and only the first reply tells what time it is.
+      eventAt ??= Math.min(since, now);
+      return token && source !== undefined && meta?.source !== source ? 'due' : eventAt;
+    }
+    if (token?.generation === asked.generation && token && fingerprintOf(token.accessToken) === asked.fingerprint) reject(token.accessToken, tell);
     return memory.usableToken(now) && token && now < aheadWindowFrom(token) ? undefined : 'due';
   };
 

@@ -1,7 +1,7 @@
-import { SharedTokenError } from './errors';
+import { RefreshError, SharedTokenError } from './errors';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { type Answer, claimOf, commitOf, refreshTokenFor } from './lease-writes';
-import type { Refresh } from './public-types';
+import type { Refresh, RefreshResult } from './public-types';
 import { type FailedHow, failureOf, type RefreshFailure, toFailure } from './refresh-failure';
 import { validateRefreshResult } from './refresh-result';
 import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, LONGEST_LEASE_MS, SAVE_LIMIT_MS, timeEnoughToReplay } from './timing';
@@ -66,6 +66,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   let carried: string | undefined;
   /** Was another token stored between the claim and its lost reply? Then nobody needs this refresh. */
   let isOutdated = false;
+  /** The new refresh token of an answer that is of no use otherwise. */
+  let saved: string | undefined;
   /** When a failure was recorded. */
   let failedAt: number | undefined;
   /** What the claim recorded, if it was a takeover. */
@@ -171,8 +173,14 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
     const issuedAt = since + Math.round(sentAt - claimedAt);
     tell('refreshing', { leaseId });
     return withLimit({ host, ms, onLate }, async signal => {
-      const result = await means.refresh({ tokenId, signal, refreshToken: refreshToken() });
-      return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
+      let result: RefreshResult | undefined;
+      try {
+        result = await means.refresh({ tokenId, signal, refreshToken: refreshToken() });
+        return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
+      } catch (error) {
+        saved = refreshTokenIn(error instanceof RefreshError ? error : result);
+        throw error;
+      }
     });
   };
 
@@ -229,7 +237,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   /** Losing the race for the lease is fine: then it is somebody else's to give back. If the table does not answer, the lease ends by itself. */
   const release = async (code: string, failure?: Failure): Promise<void> => {
     try {
-      const { applied, item } = await table.release({ lease: leaseId, failure: failure && { failure, base: claimed?.base } }, means);
+      const recorded = failure && { failure, base: claimed?.base, refreshToken: saved };
+      const { applied, item } = await table.release({ lease: leaseId, failure: recorded }, means);
       // A newer token was stored under this lease, late, by a former holder: it is healthy, so there is no failure to record.
       if (!applied && item?.lease?.id === leaseId) await table.release({ lease: leaseId }, means);
       tell('released', { leaseId, code });
@@ -239,4 +248,10 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   };
 
   return { run, isOver: () => leaseLeft() <= 0 };
+}
+
+/** What can be saved of an answer that was refused, or of an error that tells it. */
+function refreshTokenIn(answer: { readonly refreshToken?: unknown } | undefined): string | undefined {
+  const { refreshToken } = Object(answer) as { readonly refreshToken?: unknown };
+  return typeof refreshToken === 'string' && refreshToken.trim() ? refreshToken : undefined;
 }

@@ -78,9 +78,9 @@ export function commitOf(holding: Holding, answer: Answer, now: number): Commit 
 function metaAfter({ earlyRejections, source }: Holding, known: Meta | undefined): Commit['meta'] {
   const entries = {
     earlyRejections: earlyRejections === (known?.earlyRejections ?? 0) ? undefined : earlyRejections,
-    source: source === known?.source ? undefined : source,
+    source: source === known?.source ? undefined : source ?? null,
   };
-  const isChanged = (entries.earlyRejections ?? entries.source) !== undefined;
+  const isChanged = entries.earlyRejections !== undefined || entries.source !== undefined;
   return isChanged ? { entries, exists: known !== undefined } : undefined;
 }
 

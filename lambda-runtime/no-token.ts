@@ -1,6 +1,5 @@
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { RefreshFailure } from './refresh-failure';
-import type { RefresherTrouble } from './refresher-port';
 import { tokenError } from './token-error';
 import type { TokenMeans } from './token-keeper';
 
@@ -22,13 +21,12 @@ export function refused(means: TokenMeans, code: SharedTokenErrorCode, retryAt?:
     : 'no usable token, and this function only reads. Give it a refresh function or a refresher, or see why the one that refreshes does not.', { retryAt });
 }
 
-export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure?: RefreshFailure, asked?: RefresherTrouble): SharedTokenError {
+export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure?: RefreshFailure, asked?: string): SharedTokenError {
   const trouble = table.trouble();
   if (trouble) return trouble;
   const { lease, failure: last } = memory.item ?? {};
   const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
-    : asked ? `the refresher could not be asked (${asked.message})`
-      : last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh';
+    : asked ?? (last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh');
   return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no new token before the deadline: ${why}. ` +
     'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
 }

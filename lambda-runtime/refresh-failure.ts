@@ -5,7 +5,7 @@ import { tokenError } from './token-error';
 import type { Failure } from './token-item';
 
 /** Codes after which the same request cannot succeed soon: somebody has to mend the credentials. */
-const TERMINAL = new Set(['invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope']);
+const TERMINAL = new Set(['invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope', 'access_denied', '401', '403']);
 
 /** How a refresh failed: for the table a code and a time, for the callers a typed error. */
 export interface RefreshFailure {

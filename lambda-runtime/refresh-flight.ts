@@ -72,7 +72,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       const answer = caller === first ? landing : Promise.race([landing, usable]);
       const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => answer);
       if (token !== LIMIT_REACHED) return token;
-      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means, failure, asks?.trouble());
+      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means, failure, asks?.outcome());
     } finally {
       callers.delete(caller);
       if (callers.size === 0) everyoneLeft.abort();
@@ -176,7 +176,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     if (timeLeft() > 0 && !stop.aborted) return;
     // Who leaves early by a signal had time enough.
     if (tooLittleMs !== undefined && timeLeft() < tooLittleMs / 2) memory.lackedTime(tooLittleMs);
-    throw deadlineExceeded(means, failure, asks?.trouble());
+    throw deadlineExceeded(means, failure, asks?.outcome());
   };
 
   const failed = (code: SharedTokenErrorCode, retryAt: number | undefined): SharedTokenError =>

@@ -1,4 +1,5 @@
 import { isRejected, isTooYoungToReject, isUsable, type Rejection, type Situation } from './decide';
+import type { SharedTokenError } from './errors';
 import type { Host } from './host';
 import { failureSince } from './lease-writes';
 import { aheadPause, CLEARLY_OLDER_MS, rejectedEarly } from './timing';
@@ -29,6 +30,9 @@ export interface TokenMemory {
   /** A successor cannot be fetched or stored just now: while the present token works, nobody tries again before a pause. */
   pauseAhead(): void;
   isAheadPaused(): boolean;
+  /** Asking the refresher cannot help, says this error: for a while nobody here asks again. */
+  noteRefusalToAsk(error: SharedTokenError): void;
+  refusalToAsk(): SharedTokenError | undefined;
   usableToken(now: number): StoredToken | undefined;
   /** The present token, if the API refused it. */
   rejectedToken(): StoredToken | undefined;
@@ -53,6 +57,7 @@ export function tokenMemory(host: Host): TokenMemory {
   let watched = { id: '', until: 0, since: 0 };
   let aheadPausedUntil = -Infinity;
   let longestTimeLeftMs = 0;
+  let hopeless: { readonly error: SharedTokenError; readonly until: number } | undefined;
 
   const take = (next: TokenItem | undefined): void => {
     item = next;
@@ -105,6 +110,10 @@ export function tokenMemory(host: Host): TokenMemory {
       aheadPausedUntil = host.monotonic() + aheadPause(host.random());
     },
     isAheadPaused: () => host.monotonic() < aheadPausedUntil,
+    noteRefusalToAsk(error) {
+      if (memory.refusalToAsk() !== error) hopeless = { error, until: host.monotonic() + aheadPause(host.random()) };
+    },
+    refusalToAsk: () => hopeless && host.monotonic() < hopeless.until ? hopeless.error : undefined,
     usableToken: now => isUsable(item?.token, rejection, now) ? item?.token : undefined,
     rejectedToken: () => item?.token && isRejected(item.token, rejection) ? item.token : undefined,
     reject(accessToken, now) {

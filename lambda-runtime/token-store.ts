@@ -43,8 +43,8 @@ export interface Commit {
   readonly failedAt?: number | undefined;
   /** Leave the stored failure as it is. */
   readonly keepsFailure?: boolean;
-  /** Entries of `meta` that change, and whether the map is there. */
-  readonly meta: { readonly entries: Meta; readonly exists: boolean } | undefined;
+  /** Entries of `meta` that change, `null` for one that goes; and whether the map is there. */
+  readonly meta: { readonly entries: Meta | { readonly [N in keyof Meta]: Meta[N] | null }; readonly exists: boolean } | undefined;
   /** `undefined`: the item must outlive everything, so that no time to live deletes the only credential. */
   readonly expireAfter: number | undefined;
 }
@@ -58,8 +58,8 @@ export interface Renewal {
 /** Give the lease back without a token. */
 export interface Release {
   readonly lease: string;
-  /** Recorded only if the token is still the one that was claimed: a healthy newer one gets no failure. */
-  readonly failure?: { readonly failure: Failure; readonly base: Base } | undefined;
+  /** Recorded only if the token is still the one that was claimed: a healthy newer one gets no failure. With it what can be saved of an answer that was of no use. */
+  readonly failure?: { readonly failure: Failure; readonly base: Base; readonly refreshToken?: string | undefined } | undefined;
 }
 
 /** The table did not answer, or asked for patience: whether the request was applied is unknown unless `throttled`, which says that it was not. */

@@ -28,9 +28,9 @@ function settingsIn(variable: string | undefined): SourceSettings {
   throw new SharedTokenError('INVALID_OPTION', `The variable ${ENV.SOURCE} is not the JSON that a TokenSource writes: deploy the refresher by addRefresher.`);
 }
 
-/** The provider, and with it all settings: others make a stored token due. */
+/** The provider, by its origin, and all settings: others make a stored token due. */
 export function sourceName(settings: SourceSettings): string {
-  return `${digest('url' in settings ? settings.url : settings.tokenUrl)}#${digest(JSON.stringify(settings))}`;
+  return `${new URL('url' in settings ? settings.url : settings.tokenUrl).origin}#${digest(JSON.stringify(settings))}`;
 }
 
 function digest(text: string): string {

@@ -35,29 +35,54 @@ export type RefresherHandler = (event: unknown, context: RefresherContext) => Pr
  * what is due, and no more.
  *
  * It throws a `SharedTokenError` where a refresh failed, so that the function's failure destination gets the event; its message holds no token and no credential,
- * and it has no cause. A reader that asks during a cool-down is no failure: it finds the cool-down in the table.
+ * and it has no cause. A reader that asks during a cool-down is no failure: it finds the cool-down in the table. Nor is an event for another token, or one that makes
+ * no sense: then nothing is due.
  *
  * @example
  * export const handler = refresherHandler({ refresh: async ({ signal }) => { ... return { accessToken, expiresIn }; } });
  *
  * @throws SharedTokenError INVALID_TOKEN_ID or INVALID_OPTION
  */
-export function refresherHandler({ tokenId = process.env[ENV.TOKEN_ID] ?? '', ...options }: RefresherOptions): RefresherHandler {
-  if (typeof options.refresh !== 'function') throw new SharedTokenError('INVALID_OPTION', 'A refresher needs the option "refresh", a function.');
-  const token = new SharedToken(tokenId, options);
+export function refresherHandler({ tokenId = process.env[ENV.TOKEN_ID] ?? '', refresh, ...options }: RefresherOptions): RefresherHandler {
+  if (typeof refresh !== 'function') throw new SharedTokenError('INVALID_OPTION', 'A refresher needs the option "refresh", a function.');
+  let fetched = 0;
+  const token = new SharedToken(tokenId, {
+    ...options,
+    refresh: async request => {
+      const answer = await refresh(request);
+      fetched++;
+      return answer;
+    },
+  });
+
+  /** Was a new token fetched? */
+  const doWhatIsAsked = async (event: RefresherEvent, context: RefresherContext): Promise<boolean> => {
+    if (isScheduled(context)) return token.refresh({ since: event.since, context });
+    if (event.asked !== undefined) return token.refresh({ asked: event.asked, context });
+    // At deployment a token of another source is due; and one that nobody has yet is waited for, whoever fetches it.
+    if (await token.refresh({ since: LONG_AGO, context })) return true;
+    const before = fetched;
+    await token.get({ context });
+    return fetched > before;
+  };
 
   return async (event, context) => {
-    const { tokenId: wanted = tokenId, since, asked } = fieldsOf(event);
-    if (wanted !== tokenId) throw new SharedTokenError('INVALID_TOKEN_ID', `This function refreshes the token "${tokenId}" and no other.`, { tokenId });
+    const fields = fieldsOf(event);
+    if (fields.tokenId !== undefined && fields.tokenId !== tokenId) return { refreshed: false };
     try {
-      return { refreshed: await token.refresh({ context, ...(isScheduled(context) ? { since } : { asked: asked ?? {} }) }) };
+      return { refreshed: await doWhatIsAsked(fields, context) };
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
-      if (error.code === 'COOLING_DOWN' && asked) return { refreshed: false };
-      throw withoutCause(error);
+      // Readers find a cool-down in the table; and what makes no sense is nobody's failure but theirs.
+      const isReaders = fields.asked !== undefined && !isScheduled(context);
+      if (!isReaders || !['COOLING_DOWN', 'INVALID_OPTION'].includes(error.code)) throw withoutCause(error);
+      return { refreshed: false };
     }
   };
 }
+
+/** Before any token was issued. */
+const LONG_AGO = new Date('2000-01-01');
 
 /** An event may be anything: at deployment there is none at all. */
 function fieldsOf(event: unknown): RefresherEvent {
@@ -65,7 +90,8 @@ function fieldsOf(event: unknown): RefresherEvent {
 }
 
 function isScheduled({ invokedFunctionArn = '' }: RefresherContext): boolean {
-  return invokedFunctionArn.endsWith(`:${SCHEDULE_ALIAS}`);
+  // A function may have the name of the alias.
+  return invokedFunctionArn.split(':')[7] === SCHEDULE_ALIAS;
 }
 
 /** Lambda logs an error with all that hangs on it, and what `refresh` threw may hold a request. What our own sources say is made to be read. */

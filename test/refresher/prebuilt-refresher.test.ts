@@ -45,7 +45,7 @@ beforeEach(() => {
 });
 afterEach(() => { jest.restoreAllMocks(); });
 
-const tokenUrl = (path = 'token') => `http://127.0.0.1:${(provider.address() as AddressInfo).port}/${path}`;
+const tokenUrl = (host = '127.0.0.1', path = 'token') => `http://${host}:${(provider.address() as AddressInfo).port}/${path}`;
 const clientCredentials = (more: Partial<ClientCredentialsSettings> = {}): ClientCredentialsSettings =>
   ({ kind: 'client_credentials', tokenUrl: tokenUrl(), credentials: { secretArn: secrets.secretArn('crm') }, ...more });
 const refreshToken = (more: Partial<RefreshTokenSettings> = {}): RefreshTokenSettings =>
@@ -75,17 +75,17 @@ test('after a deployment with other settings the stored token is due, once', asy
   expect(asked).toHaveLength(2);
 });
 
-test('sends a stored refresh token to the endpoint that it came from, also after other settings changed', async () => {
+test('sends a stored refresh token to the origin that it came from, also after path or other settings changed', async () => {
   await deployed(refreshToken())(undefined, context);
   await table().set(tokenId(), 'refreshToken', 'sentinel-rotated');
-  await deployed(refreshToken({ scopes: ['orders.read'] }))(undefined, context);
+  await deployed(refreshToken({ scopes: ['orders.read'], tokenUrl: tokenUrl('127.0.0.1', 'v2/token/') }))(undefined, context);
   expect(asked.map(body => body.get('refresh_token'))).toEqual(['sentinel-first', 'sentinel-rotated']);
 });
 
 test('and to no other: there it begins with the one in its secret', async () => {
   await deployed(refreshToken())(undefined, context);
   await table().set(tokenId(), 'refreshToken', 'sentinel-rotated');
-  await deployed(refreshToken({ tokenUrl: tokenUrl('elsewhere') }))(undefined, context);
+  await deployed(refreshToken({ tokenUrl: tokenUrl('localhost') }))(undefined, context);
   expect(asked.map(body => body.get('refresh_token'))).toEqual(['sentinel-first', 'sentinel-first']);
   expect(await table().item(tokenId())).not.toHaveProperty('refreshToken'); // else the next refresh would send it there
 });

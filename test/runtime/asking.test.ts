@@ -185,6 +185,25 @@ describe('a refresher that does not help', () => {
     expect(asks).toBeLessThan(12);
   });
 
+  test('is left alone for a while by the whole process, whose calls fail at once', async () => {
+    const { refresher, reader } = start({ trouble: () => new RefresherTrouble(true, 'failed (Unhandled): see its log') });
+    const token = reader.token();
+    await time.errorOf(token.get());
+    const began = time.passed;
+    expect(await time.errorOf(token.get())).toMatchObject({ code: 'REFRESHER_FAILED' });
+    expect(time.passed - began).toBeLessThan(50);
+    expect(refresher.invocations).toHaveLength(3);
+    await time.pass(15 * SECOND);
+    await time.errorOf(token.get());
+    expect(refresher.invocations).toHaveLength(6);
+  });
+
+  test('and has not answered by the deadline: the error says so', async () => {
+    const reader = time.process({ ask: async () => new Promise(() => undefined) });
+    const error = await time.errorOf(reader.token().get({ timeoutMs: 3 * SECOND }));
+    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('has not answered yet') as string });
+  });
+
   test('and finds nothing to do is asked three times: NO_USABLE_TOKEN', async () => {
     time.put(stored());
     const reader = time.process({ ask: async () => time.sleep(30) });
@@ -268,6 +287,7 @@ describe('a refresher that is asked', () => {
 });
 
 describe('a token of another source', () => {
+  const LONG_AGO = new Date('2000-01-01');
   const refreshing = (source: string, name: string) => {
     const provider = simulatedProvider(time, [50, fresh(name)]);
     return { provider, token: time.process().token({ refresh: provider.refresh, source }) };
@@ -275,11 +295,11 @@ describe('a token of another source', () => {
 
   test('is due, and once: what replaces it names its source', async () => {
     time.put(stored({ meta: { source: 'first' } }));
-    expect(await time.until(refreshing('first', 'needless').token.refresh({ asked: {} }))).toBe(false);
-    expect(await time.until(refreshing('second', 'new').token.refresh({ asked: {} }))).toBe(true);
+    expect(await time.until(refreshing('first', 'needless').token.refresh({ since: LONG_AGO }))).toBe(false);
+    expect(await time.until(refreshing('second', 'new').token.refresh({ since: LONG_AGO }))).toBe(true);
     expect(time.item()).toMatchObject({ accessToken: 'new', meta: { source: 'second' } });
     await time.pass(5 * SECOND);
-    expect(await time.until(refreshing('second', 'needless').token.refresh({ asked: {} }))).toBe(false);
+    expect(await time.until(refreshing('second', 'needless').token.refresh({ since: LONG_AGO }))).toBe(false);
   });
 
   test('is used all the same until it is replaced', async () => {
@@ -289,7 +309,7 @@ describe('a token of another source', () => {
 
   test('whose successor is being fetched is left to whoever fetches it', async () => {
     time.put(stored({ meta: { source: 'first' }, lease: leaseOf(10 * SECOND) }));
-    expect(await time.until(refreshing('second', 'new').token.refresh({ asked: {} }))).toBe(false);
+    expect(await time.until(refreshing('second', 'new').token.refresh({ since: LONG_AGO }))).toBe(false);
   });
 
   test.each([
@@ -298,7 +318,7 @@ describe('a token of another source', () => {
   ])('a refresh token of %s', async (_, storedSource, passed, kept) => {
     time.put(stored({ meta: { source: storedSource }, refreshToken: 'stored' }));
     const { token, provider } = refreshing('auth.example#scope', 'new');
-    expect(await time.until(token.refresh({ asked: {} }))).toBe(true);
+    expect(await time.until(token.refresh({ since: LONG_AGO }))).toBe(true);
     expect(provider.asked[0]?.request.refreshToken).toBe(passed);
     expect(time.item()?.refreshToken).toBe(kept);
   });

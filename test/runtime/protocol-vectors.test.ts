@@ -65,6 +65,7 @@ interface RequestVector extends Named {
     readonly carried?: string;
     readonly earlyRejections?: number;
     readonly source?: string;
+    readonly savedRefreshToken?: string;
     readonly forced?: boolean;
     readonly answer?: Answer;
     readonly now?: number;
@@ -242,8 +243,10 @@ describe('requests', () => {
       const commit = lateCommitOf(given);
       return store.commit(TOKEN_ID, { ...commit, keepsFailure: failureSince(commit, itemOf(given.known ?? given.claimed)) !== undefined }, signal);
     },
-    'release': (store, { lease, claimed, failure }) =>
-      store.release(TOKEN_ID, { lease: lease?.id ?? '', failure: failure && { failure, base: itemOf(claimed)?.base } }, signal),
+    'release': (store, { lease, claimed, failure, savedRefreshToken }) => {
+      const recorded = failure && { failure, base: itemOf(claimed)?.base, refreshToken: savedRefreshToken };
+      return store.release(TOKEN_ID, { lease: lease?.id ?? '', failure: recorded }, signal);
+    },
   };
 
   /** Sends the request to a table that holds this item. */

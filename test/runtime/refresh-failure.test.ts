@@ -60,12 +60,12 @@ describe('the code', () => {
 });
 
 describe('terminal answers', () => {
-  test.each(['invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'])('%s', code => {
+  test.each(['invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope', 'access_denied', '401', '403'])('%s', code => {
     expect(failed({ error: code }).terminal).toBe(true);
     expect(failed(new RefreshError(code)).terminal).toBe(true);
   });
 
-  test.each(['temporarily_unavailable', 'slow_down', '429', '503', '401', 'ECONNRESET', 'INVALID_GRANT', 'refresh_failed'])('%s is none', code => {
+  test.each(['temporarily_unavailable', 'slow_down', '429', '503', 'ECONNRESET', 'INVALID_GRANT', 'refresh_failed'])('%s is none', code => {
     expect(failed({ error: code }).terminal).toBe(false);
   });
 
