@@ -6,7 +6,7 @@ import { checkChoice } from './private/choice';
 import { Credentials, credentialsOf } from './private/credentials';
 import { SharedTokenTableError } from './private/errors';
 import {
-  checkHeaders, checkParameters, checkPath, checkScopes, checkTemplates, checkText, checkUrl, holdsPlaceholders, holdsUnresolved,
+  checkHeaders, checkParameters, checkPath, checkScopes, checkTemplates, checkText, checkTexts, checkUrl, holdsPlaceholders, holdsUnresolved,
 } from './private/source-checks';
 import { CommonSettings, SourceSettings, TokenEndpointSettings } from './private/source-settings';
 import {
@@ -153,6 +153,7 @@ function endpointSettings(scope: IConstruct, props: TokenEndpointSourceProps, cr
   checkScopes(scope, scopes);
   checkText(scope, 'audience', audience);
   checkText(scope, 'resource', resource);
+  checkTexts(scope, 'parameters', parameters);
   checkParameters(scope, parameters ?? {});
   return { tokenUrl, clientAuthentication, scopes, audience, resource, parameters, ...commonSettings(scope, props, credentials) };
 }
@@ -174,6 +175,7 @@ function requestSettings(scope: IConstruct, props: HttpRequestSourceProps, crede
   }
   if (bodyFormat !== undefined) checkChoice(scope, 'BodyFormat', BodyFormat, bodyFormat, 'There is no such format of a body.');
   if (bodyFormat === BodyFormat.FORM) checkForm(scope, body ?? {});
+  checkTexts(scope, 'headers', headers);
   checkHeaders(scope, headers ?? {});
   checkTemplates(scope, 'headers', headers);
   checkTemplates(scope, 'body', body);

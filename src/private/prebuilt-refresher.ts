@@ -35,15 +35,17 @@ const HANDLER = 'index.handler';
 const BESIDE_THE_REQUEST = Duration.seconds(20);
 
 /** Lambda's limit. */
+const LONGEST_TIMEOUT = Duration.minutes(15);
+
+/** Lambda's limit. */
 const DESCRIPTION_MAX_LENGTH = 256;
 
 /** Makes the function, which needs no bundler: its code is part of this package. */
 export function newPrebuiltFunction(
   scope: Construct, tokenId: string, source: SettingsSource, props: PrebuiltFunctionProps, folder: string = BUNDLE.REFRESHER,
 ): lambda.Function {
-  const { runtime = lambda.Runtime.NODEJS_LATEST, vpc, authLimit = Duration.millis(DEFAULT_AUTH_LIMIT_MS) } = props;
-  const { timeout = authLimit.plus(BESIDE_THE_REQUEST) } = props;
-  checkTimes(scope, authLimit, timeout);
+  const { runtime = lambda.Runtime.NODEJS_LATEST, vpc } = props;
+  const timeout = timeoutOf(scope, props);
   checkRuntime(scope, runtime);
   if (!vpc && (props.vpcSubnets || props.securityGroups)) {
     throw new SharedTokenTableError(scope, {
@@ -96,12 +98,36 @@ export function settingsJson(scope: Construct, { settings }: SettingsSource): st
   });
 }
 
-function checkTimes(scope: Construct, authLimit: Duration, timeout: Duration): void {
-  if (authLimit.isUnresolved() || timeout.isUnresolved() || authLimit.toMilliseconds() === DEFAULT_AUTH_LIMIT_MS) return;
-  if (authLimit.toMilliseconds() > 0 && authLimit.toMilliseconds() < timeout.toMilliseconds()) return;
+/** Of whole seconds, as Lambda counts. */
+function timeoutOf(scope: Construct, { authLimit, timeout }: PrebuiltFunctionProps): Duration {
+  if (authLimit?.isUnresolved() && !timeout) {
+    throw new SharedTokenTableError(scope, {
+      what: 'A timeout that follows from the limit of the auth request needs its value.',
+      got: 'an `authLimit` that is known only at deployment, without `timeout`',
+      expected: 'a literal limit, or both',
+      todo: 'Add the `timeout`, some 20 seconds above the limit.',
+    });
+  }
+  const limitMs = authLimit?.isUnresolved() ? undefined : authLimit?.toMilliseconds();
+  const chosen = timeout ?? Duration.seconds(Math.ceil((limitMs ?? DEFAULT_AUTH_LIMIT_MS) / 1_000) + BESIDE_THE_REQUEST.toSeconds());
+  if (chosen.isUnresolved()) return chosen;
+  if (limitMs !== undefined) checkLimit(scope, limitMs, chosen);
+  if (chosen.toMilliseconds() <= LONGEST_TIMEOUT.toMilliseconds()) return chosen;
+  const longestLimit = LONGEST_TIMEOUT.minus(BESIDE_THE_REQUEST);
+  throw new SharedTokenTableError(scope, {
+    what: `A Lambda function runs for ${LONGEST_TIMEOUT.toSeconds()} seconds at most.`,
+    got: timeout ? `a \`timeout\` of ${chosen.toSeconds()} seconds` : `an \`authLimit\` that asks for a timeout of ${chosen.toSeconds()}`,
+    expected: `a \`timeout\` of at most ${LONGEST_TIMEOUT.toSeconds()} seconds, and so an \`authLimit\` of at most ${longestLimit.toSeconds()}`,
+    todo: `Lower \`${timeout ? 'timeout' : 'authLimit'}\`.`,
+  });
+}
+
+/** A limit that somebody gave. The default one gives way to a shorter timeout. */
+function checkLimit(scope: Construct, limitMs: number, timeout: Duration): void {
+  if (limitMs > 0 && limitMs < timeout.toMilliseconds()) return;
   throw new SharedTokenTableError(scope, {
     what: 'An auth request ends before its function does.',
-    got: `an \`authLimit\` of ${authLimit.toHumanString()} and a \`timeout\` of ${timeout.toHumanString()}`,
+    got: `an \`authLimit\` of ${limitMs} ms and a \`timeout\` of ${timeout.toMilliseconds()} ms`,
     expected: 'a limit above zero and below the timeout',
     todo: 'Leave `timeout` out, which then leaves room enough, or set it some 20 seconds above the limit.',
   });

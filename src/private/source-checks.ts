@@ -8,8 +8,20 @@ const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
 /** What stands for a field of the credentials, in the values of a request. */
 const PLACEHOLDER = /\{\{\s*[^{}\s][^{}]*\}\}/;
 
-/** Ends of names, without `-` and `_`, that say that a value is a credential. */
-const CREDENTIAL_NAME = /(authorization|cookie|secret|password|passwd|passphrase|apikey|privatekey|accesskey|accesstoken|refreshtoken|authtoken|subjecttoken|actortoken|assertion|^token|^pwd)$/;
+/** What stands for no field, since it names none. */
+const EMPTY_PLACEHOLDER = /\{\{\s*\}\}/;
+
+/** Ends of names, in letters alone, that say that a value is a credential. What stands before them does not matter: `X-Vault-Token`, `user[password]`. */
+const CREDENTIAL_NAME = new RegExp(`(${[
+  'authorization', 'cookie', 'token', 'assertion', 'bearer', 'signature', 'credentials?', 'sessionid', 'sessid',
+  'secret', 'secretid', 'password', 'passwd', 'passphrase', 'passcode', 'pwd',
+  // Keys of which only one party or two should know. Of other keys (`public_key`, `partitionKey`) all may.
+  ...['api', 'app', 'application', 'access', 'account', 'auth', 'client', 'encryption', 'functions', 'hmac', 'license', 'master', 'private', 'secret', 'security', 'shared',
+    'signing', 'subscription'].map(kind => `${kind}key`),
+].join('|')})$`);
+
+/** Last words of names that say the same, and are ends of harmless words, too (`bypass`, `shipping`). */
+const CREDENTIAL_WORDS = ['pass', 'pin', 'psk', 'jwt', 'sig'];
 
 /** An address that a request with credentials may be sent to. */
 export function checkUrl(scope: IConstruct, option: string, url: string): void {
@@ -27,7 +39,7 @@ export function checkUrl(scope: IConstruct, option: string, url: string): void {
   // Not shown, for it may hold what nobody should see.
   if (parsed.username || parsed.password) return refuse('URLs end up in logs and templates, so they hold no credentials.', 'a user or password before the host');
   if (url.includes('{{')) return refuse('URLs end up in logs and templates, so they hold no credentials.', 'a URL with {{...}}');
-  const name = [...parsed.searchParams.keys()].find(isCredentialName);
+  const name = [...parsed.searchParams.keys()].find(isCredentialQuery);
   if (name !== undefined) return refuse('URLs end up in logs and templates, so they hold no credentials.', `a query with '${name}'`);
   if (parsed.hash || url.includes('#')) return refuse('A request has no fragment.', `'${url}'`);
   const isSafe = parsed.protocol === 'https:' || (parsed.protocol === 'http:' && LOCAL_HOSTS.includes(parsed.hostname));
@@ -94,6 +106,13 @@ export function checkTemplates(scope: IConstruct, part: string, value: unknown, 
   }
   const isLiteral = typeof value === 'number' || (typeof value === 'string' && value !== '' && !PLACEHOLDER.test(value));
   if (isLiteral && isCredentialName(name)) refuseCredential(scope, `'${name}' in \`${part}\``, "Write the name of its field in the credentials, such as '{{apiKey}}'.");
+  if (typeof value !== 'string' || !EMPTY_PLACEHOLDER.test(value)) return;
+  throw new SharedTokenTableError(scope, {
+    what: 'Two pairs of braces stand for a field of the credentials.',
+    got: `braces without a name ('{{}}') in \`${part}\``,
+    expected: "'{{field}}'",
+    todo: 'Write the name of a field between the braces, or remove them.',
+  });
 }
 
 /** In text at any depth. Names are left as they are. */
@@ -127,6 +146,15 @@ export function checkPath(scope: IConstruct, option: string, path: string | unde
   });
 }
 
+/** Of an option whose values are text. TypeScript and jsii see to this; plain JavaScript does not. */
+export function checkTexts(scope: IConstruct, option: string, values: { readonly [name: string]: string } | undefined): void {
+  const wrong = Object.entries(values ?? {}).find(([, value]) => typeof value !== 'string' && !Token.isUnresolved(value));
+  if (!wrong) return;
+  throw new SharedTokenTableError(scope, {
+    what: `The values of \`${option}\` are text.`, got: `a value of '${wrong[0]}' that is none`, expected: 'a string', todo: `Write it as text in \`${option}\`.`,
+  });
+}
+
 export function checkText(scope: IConstruct, option: string, text: string | undefined): void {
   if (text !== '') return;
   throw new SharedTokenTableError(scope, {
@@ -134,8 +162,15 @@ export function checkText(scope: IConstruct, option: string, text: string | unde
   });
 }
 
+/** Words of a name are told apart by capitals and by what is no letter; numbers at its end (`api_key_2`) tell nothing. */
 function isCredentialName(name: string): boolean {
-  return CREDENTIAL_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
+  const words = name.replace(/([a-z\d])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z\d]+|\d+$/).filter(word => word !== '');
+  return CREDENTIAL_NAME.test(words.join('')) || CREDENTIAL_WORDS.includes(words.at(-1) ?? '');
+}
+
+/** In a body, a key may be that of a pair; in a query it is the one that lets in. */
+function isCredentialQuery(name: string): boolean {
+  return isCredentialName(name) || name.toLowerCase() === 'key';
 }
 
 function refuseCredential(scope: IConstruct, got: string, todo: string): never {

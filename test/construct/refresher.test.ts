@@ -96,7 +96,35 @@ describe('the function of a refresher', () => {
     expect(variablesOf(stack, crm.function)).toMatchObject({ SHARED_TOKEN_AUTH_LIMIT_MS: '60000', SHARED_TOKEN_FUNCTION_TIMEOUT_MS: '80000' });
   });
 
-  test.each([[Duration.seconds(0), undefined], [Duration.seconds(40), Duration.seconds(40)]])('is refused a limit of %s in a timeout of %s', (authLimit, timeout) => {
+  test.each([[1, 21], [1_500, 22], [60_001, 81], [880_000, 900]])('with a limit of %d ms has a timeout of whole seconds: %d', (limitMs, timeout) => {
+    const { stack, tokens } = setUp();
+    const crm = addCrm({ stack, tokens }, { authLimit: Duration.millis(limitMs) });
+    expect(propertiesOfOne(stack, FUNCTION, 'TokensCrm').Timeout).toBe(timeout);
+    expect(variablesOf(stack, crm.function).SHARED_TOKEN_AUTH_LIMIT_MS).toBe(String(limitMs));
+  });
+
+  test.each<[string, Partial<TokenRefresherProps>, string]>([
+    ['a limit', { authLimit: Duration.minutes(15) }, 'an `authLimit` that asks for a timeout of 920, '],
+    ['a limit that is a little too long', { authLimit: Duration.millis(880_001) }, 'an `authLimit` that asks for a timeout of 901, '],
+    ['a timeout', { timeout: Duration.seconds(901) }, 'a `timeout` of 901 seconds, '],
+  ])('is refused %s beyond the 15 minutes of Lambda', (_name, props, got) => {
+    expect(() => addCrm(setUp(), props)).toThrow(`Stack0/Tokens/Crm: A Lambda function runs for 900 seconds at most. Got ${got}`);
+  });
+
+  test('may have a limit and a timeout that are known only at deployment, and no limit alone', () => {
+    const make = (props: Partial<TokenRefresherProps>) => addCrm(setUp(), props);
+    const limit = (unit: 'seconds' | 'millis') => Duration[unit](new CfnParameter(newStack(), 'Limit', { type: 'Number' }).valueAsNumber);
+    expect(() => make({ authLimit: limit('millis') })).toThrow(/Got an `authLimit` that is known only at deployment, without `timeout`/);
+    expect(() => make({ timeout: limit('seconds'), authLimit: Duration.seconds(5) })).not.toThrow();
+    expect(() => make({ timeout: Duration.minutes(1), authLimit: limit('millis') })).not.toThrow();
+  });
+
+  test.each([
+    [Duration.seconds(0), undefined],
+    [Duration.seconds(40), Duration.seconds(40)],
+    [Duration.seconds(10), Duration.seconds(8)],
+    [Duration.seconds(10), Duration.seconds(3)],
+  ])('is refused a limit of %s in a timeout of %s', (authLimit, timeout) => {
     const { stack, tokens } = setUp();
     expect(() => addCrm({ stack, tokens }, { authLimit, timeout })).toThrow('An auth request ends before its function does.');
   });

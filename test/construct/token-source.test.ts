@@ -111,7 +111,7 @@ describe('the refresher is told', () => {
 });
 
 describe('a URL that credentials are sent to', () => {
-  test.each([TOKEN_URL, 'https://auth.example.com:8443/token?tenant=42', 'http://localhost:8080/token', 'http://127.0.0.1/', 'http://[::1]:80/'])('may be %s', (url) => {
+  test.each([TOKEN_URL, 'https://auth.example.com:8443/token?tenant=42&key_id=7', 'http://localhost:8080/token', 'http://127.0.0.1/', 'http://[::1]:80/'])('may be %s', (url) => {
     expect(settingsOf(() => TokenSource.httpRequest({ url }))).toMatchObject({ url });
     expect(settingsOf(stack => TokenSource.clientCredentials({ tokenUrl: url, credentials: secretIn(stack) }))).toMatchObject({ tokenUrl: url });
   });
@@ -133,6 +133,9 @@ describe('a URL that credentials are sent to', () => {
     ['https://auth.example.com/token#', /no fragment/],
     ['https://auth.example.com/{{key}}', /hold no credentials\. Got a URL with \{\{\.\.\.\}\}/],
     ['https://auth.example.com/?api_key=k-123', /hold no credentials\. Got a query with 'api_key'/],
+    ['https://auth.example.com/?secret_key=k-123', /Got a query with 'secret_key'/],
+    ['https://auth.example.com/?v=1&sig=k-123', /Got a query with 'sig'/],
+    ['https://auth.example.com/?key=k-123', /Got a query with 'key'/],
   ])('cannot be %s', (url, message) => {
     refusedClient({ tokenUrl: url }).toThrow(message);
     refusedClient({ tokenUrl: url }).toThrow(/^Stack0\/Tokens\/Crm: .*expected an https URL without credentials.* Correct `tokenUrl`\.$/);
@@ -209,6 +212,24 @@ describe('what stands in the template is no credential:', () => {
     refusedRequest({ headers: { [name]: 'hush' } }).not.toThrow(/hush/);
   });
 
+  test.each([
+    'X-Vault-Token', 'api_token', 'secret_key', 'apiSecretKey', 'signature', 'X-Amz-Signature', 'sig', 'sessionId', 'PHPSESSID', 'pass', 'userPass', 'DB_PASS', 'passcode', 'pin',
+    'Ocp-Apim-Subscription-Key', 'x-functions-key', 'DD-APPLICATION-KEY', 'X-Auth-Key', 'credential', 'credentials', 'secret_id', 'api_key_2', 'password1', 'user[password]',
+    'user.password', 'jwt',
+  ])('the name %s says so, in headers and bodies', (name) => {
+    const isHeader = /^[\w.-]+$/.test(name);
+    if (isHeader) refusedRequest({ headers: { [name]: 'hush' } }).toThrow(`Got '${name}' in \`headers\` with a value of its own`);
+    refusedRequest({ body: { [name]: 'hush' } }).toThrow(`Got '${name}' in \`body\` with a value of its own`);
+  });
+
+  test.each([
+    'token_type', 'grant_type', 'audience', 'key_id', 'keyId', 'kid', 'key', 'public_key', 'partitionKey', 'client_id', 'username', 'session', 'session_duration',
+    'signature_method', 'subject_token_type', 'authorization_details', 'token_endpoint', 'credential_type', 'bypass', 'compass', 'shipping', 'config', 'design', 'monkey',
+    'x-api-key-version', 'passenger',
+  ])('the name %s does not', (name) => {
+    expect(settingsOf(() => TokenSource.httpRequest({ url: ANYWHERE, headers: { [name]: 'x' }, body: { [name]: 'x' } }))).toMatchObject({ body: { [name]: 'x' } });
+  });
+
   test.each<[string, { [field: string]: unknown }]>([
     ['a field', { password: 'hush' }],
     ['a number', { password: 1234 }],
@@ -237,6 +258,7 @@ describe('settings that no provider would understand are errors:', () => {
     ['an empty audience', { audience: '' }, /`audience` is a text that the server knows/],
     ['an empty resource', { resource: '' }, /`resource` is a text that the server knows/],
     ['an authentication that does not exist', { clientAuthentication: 'tls' as ClientAuthentication }, /no such way to authenticate a client\. Got 'tls', expected ClientAuthentication\.CLIENT_SECRET_BASIC/],
+    ['a parameter that is a number', { parameters: { tenant: 42 as unknown as string } }, /values of `parameters` are text\. Got a value of 'tenant'/],
     ['a life of no time', { tokenLife: Duration.millis(999) }, /Got Duration\.millis\(999\), expected a second to a hundred years/],
     ['a life of ages', { tokenLife: Duration.days(36_501) }, /Got Duration\.days\(36501\)/],
   ])('%s', (_name, props, message) => refusedClient(props).toThrow(message));
@@ -249,6 +271,11 @@ describe('settings that no provider would understand are errors:', () => {
     ['a form with nothing', { bodyFormat: BodyFormat.FORM, body: { user: null } }, /Got 'user', which is null/],
     ['a header of two lines', { headers: { 'x-tenant': 'a\nb' } }, /A header has a name and a value that HTTP allows/],
     ['a header without a name', { headers: { '': 'a' } }, /A header has a name/],
+    ['a placeholder without a name', { body: { user: 'me {{}}' } }, /pairs of braces stand for a field.* Got braces without a name \('\{\{\}\}'\) in `body`, expected '\{\{field\}\}'/],
+    ['a placeholder of a blank', { body: { users: [{ name: '{{ }}' }] } }, /braces without a name/],
+    ['a placeholder without a name beside one with a name', { body: { user: '{{user}}{{}}' } }, /braces without a name/],
+    ['a placeholder without a name in a header', { headers: { 'x-user': '{{}}' } }, /braces without a name .* in `headers`/],
+    ['a header that is a number', { headers: { 'x-tenant': 42 as unknown as string } }, /values of `headers` are text\. Got a value of 'x-tenant' that is none/],
     ['no field for the token', { accessTokenField: '' }, /`accessTokenField` names a field of the answer\. Got ''/],
     ['half a path', { expiresInField: 'data.' }, /`expiresInField` names a field of the answer\. Got 'data\.'/],
     ['half a path to the moment', { expiresAtField: '.until' }, /`expiresAtField` names/],
