@@ -104,17 +104,19 @@ export class RefreshError extends Error {
   override readonly name = 'RefreshError';
   /** As it was given. */
   readonly retryAfter: RefreshErrorOptions['retryAfter'];
-  readonly #refreshToken: string | undefined;
 
   /** @param code the provider's error code, or the HTTP status */
   constructor(readonly code: string, options: RefreshErrorOptions = {}) {
     super(options.message ?? `The token could not be refreshed: ${code}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.retryAfter = options.retryAfter;
-    this.#refreshToken = options.refreshToken;
+    if (options.refreshToken) refreshTokens.set(this, options.refreshToken);
   }
+}
 
-  /** As it was given. No field: whoever logs the error does not see it. */
-  get refreshToken(): string | undefined {
-    return this.#refreshToken;
-  }
+/** Beside the errors: whoever logs or inspects one does not see its refresh token. */
+const refreshTokens = new WeakMap<object, string>();
+
+/** The refresh token that was given with a {@link RefreshError}. */
+export function refreshTokenOf(error: unknown): string | undefined {
+  return refreshTokens.get(Object(error) as object);
 }

@@ -1,4 +1,4 @@
-import { RefreshError, SharedTokenError } from './errors';
+import { refreshTokenOf, SharedTokenError } from './errors';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { type Answer, claimOf, commitOf, refreshTokenFor } from './lease-writes';
 import type { Refresh, RefreshResult } from './public-types';
@@ -178,7 +178,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
         result = await means.refresh({ tokenId, signal, refreshToken: refreshToken() });
         return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
       } catch (error) {
-        saved = refreshTokenIn(error instanceof RefreshError ? error : result);
+        saved = refreshTokenOf(error) ?? refreshTokenIn(result);
         throw error;
       }
     });
@@ -250,8 +250,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
   return { run, isOver: () => leaseLeft() <= 0 };
 }
 
-/** What can be saved of an answer that was refused, or of an error that tells it. */
-function refreshTokenIn(answer: { readonly refreshToken?: unknown } | undefined): string | undefined {
+/** What can be saved of an answer that was refused. */
+function refreshTokenIn(answer: RefreshResult | undefined): string | undefined {
   const { refreshToken } = Object(answer) as { readonly refreshToken?: unknown };
   return typeof refreshToken === 'string' && refreshToken.trim() ? refreshToken : undefined;
 }

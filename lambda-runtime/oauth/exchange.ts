@@ -104,6 +104,7 @@ function redirected(url: URL, { status, headers }: Response): RefreshError {
 }
 
 const BROKEN_CONNECTION: readonly (readonly [RegExp, string])[] = [
+  [/^Z_/, 'Its answer is not compressed as it says: the trouble is the provider\'s.'],
   [/CERT|SIGNATURE|HOSTNAME/, 'Its certificate is not trusted: the provider has to mend it, or NODE_EXTRA_CA_CERTS has to name the authority that signed it.'],
   [/TLS|SSL/, 'Check that the URL\'s host and port speak HTTPS.'],
   [/./, 'Check the URL, and whether this function can reach it (in a VPC: subnets, security groups, a NAT gateway).'],

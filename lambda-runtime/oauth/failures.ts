@@ -45,6 +45,11 @@ export function failure(code: SourceErrorCode, message: string, cause?: unknown)
   return new RefreshError(code, { message, cause: cause && bareCause(cause) });
 }
 
+/** The same failure, with a refresh token that has come all the same. */
+export function withRefreshToken({ code, message, cause, retryAfter }: RefreshError, refreshToken: string): RefreshError {
+  return new RefreshError(code, { message, cause, retryAfter, refreshToken });
+}
+
 export function aborted(): RefreshError {
   return failure('ABORTED', 'The refresh was given up before it was done: its signal was aborted.');
 }

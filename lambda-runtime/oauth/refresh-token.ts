@@ -6,6 +6,9 @@ import { grantParameters, requestToken } from './token-request';
 import { readNewer, withCredentials } from './with-credentials';
 import { type Refresh, RefreshError, type RefreshResult } from '../index';
 
+/** A refresh token that was refused may be accepted later: a provider's mishap must not outlast it for as long as a process lives. */
+const REFUSED_FOR_MS = 15 * 60_000;
+
 /**
  * Fetches tokens by OAuth's refresh token grant (RFC 6749, section 6): for a person who has logged in once.
  *
@@ -28,8 +31,9 @@ export function refreshToken(options: RefreshTokenOptions): Refresh {
   checkRefreshToken(options);
   const settings = { ...options };
   const source = credentialSource(settings.credentials, () => performance.now());
-  /** What this process had refused; kept with the client, since a refresh token is refused to any other client, too. */
-  const refused = new Set<string>();
+  /** What this process had refused, and when; kept with the client, since a refresh token is refused to any other client, too. */
+  const refusedAt = new Map<string, number>();
+  const isKnownToBeRefused = (pair: string) => performance.now() - (refusedAt.get(pair) ?? -Infinity) < REFUSED_FOR_MS;
   const pairOf = (fields: CredentialFields, used: string) => JSON.stringify([fieldOf(fields, 'clientId'), used]);
 
   return async ({ signal, refreshToken: stored }) => {
@@ -39,10 +43,11 @@ export function refreshToken(options: RefreshTokenOptions): Refresh {
           send: async (server, client, authentication, request) =>
             refreshTokenGrantRequest(server, client, authentication, used, { ...request, additionalParameters: grantParameters(settings) }),
           judge: processRefreshTokenResponse,
+          rotates: true,
         });
         return { ...result, refreshToken: toStore(result.refreshToken ?? used, used) };
       } catch (error) {
-        if (isRefused(error)) refused.add(pairOf(fields, used));
+        if (isRefused(error)) refusedAt.set(pairOf(fields, used), performance.now());
         throw error;
       }
     };
@@ -59,7 +64,7 @@ export function refreshToken(options: RefreshTokenOptions): Refresh {
       if (!isRefused(error)) throw error;
       const fields = await readNewer(source, signal);
       const own = fields && fieldOf(fields, 'refreshToken');
-      if (!fields || typeof own !== 'string' || refused.has(pairOf(fields, own))) throw error;
+      if (!fields || typeof own !== 'string' || isKnownToBeRefused(pairOf(fields, own))) throw error;
       return redeem(fields, own);
     }
   };

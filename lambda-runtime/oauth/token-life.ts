@@ -36,17 +36,22 @@ export function tokenLife({ accessToken, expiresIn, expiresAt, tokenLifeSeconds 
   const moment = (value: unknown) => momentOf(value, now);
   const claim = (value: unknown) => typeof value === 'number' ? momentIn(value * 1_000, now) : undefined;
   const statements = [['the moment of expiry', expiresAt, moment], ['expires_in', expiresIn, lifeOf], ['the claim exp', expOf(accessToken), claim]] as const;
-  const said = statements.find(([, value]) => value !== undefined && value !== null);
+  const said = statements.find(([, value]) => value !== undefined && !isBlank(value));
   const life = said?.[2](said[1]);
   if (life) return life;
   if (tokenLifeSeconds !== undefined) return { expiresIn: tokenLifeSeconds };
   if (said) throw unknownLife(`The answer holds a token, and for ${said[0]} a value that makes no sense or lies in the past.`);
-  if (expiresIn === null || expiresAt === null) throw unknownLife('The answer holds a token, and nothing where it should say when the token expires.');
+  if (isBlank(expiresIn) || isBlank(expiresAt)) throw unknownLife('The answer holds a token, and nothing where it should say when the token expires.');
   return {};
 }
 
+/** Many servers write so for "none". */
+function isBlank(value: unknown): boolean {
+  return value === null || value === '';
+}
+
 function unknownLife(what: string) {
-  return failure('EXPIRY_INVALID', `${what} Set tokenLifeSeconds, or the field that holds the expiry.`);
+  return failure('EXPIRY_INVALID', `${what} Set the life of a token (tokenLifeSeconds; tokenLife of a TokenSource), or the field that holds the expiry.`);
 }
 
 function lifeOf(value: unknown): Life | undefined {

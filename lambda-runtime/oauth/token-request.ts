@@ -1,7 +1,7 @@
 import { clientAuthentication } from './client-authentication';
 import { type CredentialSource, invalidField, textField } from './credentials';
 import { exchange, type JsonAnswer, noToken } from './exchange';
-import { failure } from './failures';
+import { failure, withRefreshToken } from './failures';
 import {
   allowInsecureRequests, customFetch, OperationProcessingError, UnsupportedOperationError,
   type AuthorizationServer, type Client, type ClientAuth, type TokenEndpointRequestOptions, type TokenEndpointResponse,
@@ -15,6 +15,8 @@ import { RefreshError, type RefreshResult } from '../index';
 export interface Grant {
   readonly send: (server: AuthorizationServer, client: Client, authentication: ClientAuth, options: TokenEndpointRequestOptions) => Promise<Response>;
   readonly judge: (server: AuthorizationServer, client: Client, response: Response) => Promise<TokenEndpointResponse>;
+  /** May the answer hold a refresh token in place of the one that was sent? Then it is passed on, whatever else the answer is worth. */
+  readonly rotates?: boolean;
 }
 
 /** Who asks, and with what. */
@@ -30,7 +32,7 @@ export interface TokenRequest {
  *
  * @throws RefreshError, and nothing else
  */
-export async function requestToken({ settings, source, fields, signal }: TokenRequest, { send, judge }: Grant): Promise<RefreshResult> {
+export async function requestToken({ settings, source, fields, signal }: TokenRequest, { send, judge, rotates }: Grant): Promise<RefreshResult> {
   const url = new URL(settings.tokenUrl);
   // Its URL stands for the server, in assertions, too (RFC 7523, section 3).
   const server = { issuer: settings.tokenUrl, token_endpoint: settings.tokenUrl };
@@ -53,7 +55,8 @@ export async function requestToken({ settings, source, fields, signal }: TokenRe
     const life = tokenLife({ accessToken, expiresIn: answer.expires_in, tokenLifeSeconds: settings.tokenLifeSeconds }, Date.now());
     return { accessToken, ...life, refreshToken: refresh_token };
   } catch (error) {
-    throw asRefreshError(error);
+    const failed = asRefreshError(error);
+    throw rotates && typeof answer.refresh_token === 'string' ? withRefreshToken(failed, answer.refresh_token) : failed;
   }
 }
 

@@ -103,6 +103,13 @@ test('a refused credential is read again, and a changed one is tried once', asyn
 });
 
 describe('the answer', () => {
+  test('may have white space around the token, and none in it: it goes into a header', async () => {
+    answering(json({ access_token: ' abc\n', expires_in: 60 }));
+    expect(await ask(sourceWith())).toMatchObject({ accessToken: 'abc' });
+    answering(json({ access_token: 'a\r\nX: y', expires_in: 60 }));
+    expect(await failureFrom(sourceWith())).toMatchObject({ code: 'ACCESS_TOKEN_MISSING' });
+  });
+
   test('holds token and life where OAuth puts them', async () => {
     expect(await ask(sourceWith())).toEqual({ accessToken: 'the-token', expiresIn: 60 });
   });

@@ -1,4 +1,5 @@
 import { ask, CLIENT, failureFrom, SENTINEL } from './asking';
+import { refreshTokenOf } from '../../lambda-runtime/errors';
 import { type CredentialFields, type Credentials, refreshToken, type RefreshTokenOptions } from '../../lambda-runtime/oauth';
 import { SecretsServer } from '../../local-aws/secrets-server';
 import { OAuthServer } from '../support/oauth-server';
@@ -230,4 +231,37 @@ test.each([['invalid_client', 401], ['unauthorized_client', 400]])('%s: a change
   await ask(refresh, { refreshToken: 'stored' });
   expect(server.requests.map(({ form }) => form.client_secret)).toEqual(['old', 'old', 'new']);
   expect(tried()).toEqual(['stored', 'stored', 'stored']);
+});
+
+describe('a refresh token in an answer that is of no use otherwise', () => {
+  test.each<[string, object]>([
+    ['makes no sense of the expiry', { expires_in: 0 }],
+    ['has a token of another type', { token_type: 'mac' }],
+    ['has no token', { access_token: undefined }],
+  ])('comes with the error, and is not shown: an answer that %s', async (_, change) => {
+    valid.add('stored');
+    issued = `${SENTINEL}-rotated`;
+    const { change: rotate } = server;
+    server.change = (answer, request) => {
+      rotate?.(answer, request);
+      Object.assign(answer.body, change);
+    };
+    put({});
+    const error = await failureFrom(sourceOf(), { refreshToken: 'stored' });
+    expect(refreshTokenOf(error)).toBe(issued);
+  });
+});
+
+test('the secret\'s refresh token that was refused once is tried again after a while: the mishap may have been the provider\'s', async () => {
+  let now = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  put({ refreshToken: 'login' });
+  const refresh = sourceOf();
+  await failureFrom(refresh, { refreshToken: 'dead' });
+  await failureFrom(refresh, { refreshToken: 'dead' });
+  expect(tried()).toEqual(['dead', 'login', 'dead']);
+  now += 15 * 60_000;
+  valid.add('login');
+  expect(await ask(refresh, { refreshToken: 'dead' })).toMatchObject({ refreshToken: 'login' });
+  jest.restoreAllMocks();
 });

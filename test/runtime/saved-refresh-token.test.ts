@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { RefreshError } from '../../lambda-runtime/errors';
+import { RefreshError, refreshTokenOf } from '../../lambda-runtime/errors';
 import type { RefreshResult } from '../../lambda-runtime/public-types';
 import { SimulatedTime } from '../support/simulated-process';
 import { fresh, simulatedProvider } from '../support/simulated-provider';
@@ -51,6 +51,6 @@ test('a failure without one leaves the stored one alone', async () => {
 
 test('an error that carries one shows it nowhere', () => {
   const error = new RefreshError('EXPIRY_INVALID', { refreshToken: 'sentinel' });
-  expect(error.refreshToken).toBe('sentinel');
+  expect(refreshTokenOf(error)).toBe('sentinel');
   expect([inspect(error, { depth: 9, showHidden: true }), JSON.stringify(error), String(error), String(error.stack), ...Object.values(error)].join()).not.toContain('sentinel');
 });
