@@ -19,7 +19,8 @@ import { Reference } from './private/reference';
 import { homeOf, refresherFunctionOf } from './private/refresher-function';
 import { addSchedule, addTrigger, boundRetries, InvokedFunction } from './private/refresher-invocations';
 import { NamedRefresher, Refreshers } from './private/refresher-map';
-import { warnOfSlowSchedule } from './private/schedule-checks';
+import { checkScheduledTokenId, problemsOfAlias, warnOfSlowSchedule } from './private/schedule-checks';
+import { checkSource } from './private/source-checks';
 import { askStatement } from './private/statements';
 import { checkSingleTokenId } from './private/token-ids';
 import { authLimitVariable, sourceVariable, tableVariable, tokenIdVariable } from './private/variables';
@@ -167,7 +168,8 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
         what: 'A time window is one of a schedule.', got: '`timeWindow` without `schedule`', expected: 'both or neither', todo: 'Add the `schedule`.',
       });
     }
-    if (props.failureQueue) checkFailureQueue(this, props.failureQueue);
+    if (schedule) checkScheduledTokenId(this, tokenId);
+    checkSource(this, props.source);
 
     const source = props.source._bind(this);
     const { function: fn, home, after } = source.kind === 'settings' ? this.prebuilt(source, props) : this.adopt(source, props);
@@ -181,6 +183,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
     };
     this.ledger = new GrantLedger({ construct: this, env: fn.env, noun: 'refresher', policyMethod: 'refresher.function.addPermission' });
 
+    if (props.failureQueue) checkFailureQueue(this, props.failureQueue, home);
     this.failureQueue = props.failureQueue ?? newFailureQueue(home);
     const invoked: InvokedFunction = { function: fn, home, failureQueue: this.failureQueue };
     boundRetries(invoked, fn);
@@ -192,6 +195,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
     if (schedule && life !== undefined) warnOfSlowSchedule(this, schedule, timeWindow, life);
     this.isUsed = schedule !== undefined;
     this.node.addValidation({ validate: () => this.warnOfNoUse() });
+    if (schedule) this.node.addValidation({ validate: () => problemsOfAlias(this, fn, home) });
   }
 
   /** The environment variables by which a consumer that is no Lambda function finds the table and this refresher; `environmentOf` merges those of several. */

@@ -1,4 +1,4 @@
-import { Duration } from 'aws-cdk-lib';
+import { Duration, ResourceEnvironment, Stack, Token, TokenComparison } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
@@ -15,14 +15,29 @@ export function newFailureQueue(scope: Construct): sqs.IQueue {
   });
 }
 
-export function checkFailureQueue(scope: Construct, queue: sqs.IQueue): void {
-  if (!queue.fifo) return;
+/** @param home where the function and its schedule are */
+export function checkFailureQueue(scope: Construct, queue: sqs.IQueue, home: Construct): void {
+  if (queue.fifo) {
+    throw new SharedTokenTableError(scope, {
+      what: 'Neither Lambda nor EventBridge Scheduler delivers failures to a FIFO queue.',
+      got: `the FIFO queue ${queue.node.path}`,
+      expected: 'a standard queue',
+      todo: 'Pass a standard queue as `failureQueue`, or leave it out.',
+    });
+  }
+  const { account, region } = Stack.of(home);
+  const isOther = (one: string, other: string) => Token.compareStrings(one, other) === TokenComparison.DIFFERENT;
+  if (!isOther(queue.env.account, account) && !isOther(queue.env.region, region)) return;
   throw new SharedTokenTableError(scope, {
-    what: 'Neither Lambda nor EventBridge Scheduler delivers failures to a FIFO queue.',
-    got: `the FIFO queue ${queue.node.path}`,
-    expected: 'a standard queue',
-    todo: 'Pass a standard queue as `failureQueue`, or leave it out.',
+    what: 'Lambda and EventBridge Scheduler deliver failures within their account and region.',
+    got: `the queue ${queue.node.path} in ${show(queue.env)}`,
+    expected: `a queue in ${show({ account, region })}`,
+    todo: 'Pass a queue of the stack of the refresher as `failureQueue`, or leave it out.',
   });
+}
+
+function show({ account, region }: ResourceEnvironment): string {
+  return [account, region].map(value => Token.isUnresolved(value) ? 'some' : value).join('/');
 }
 
 /** CDK's own destination also lets the function look up the queue, which no service needs in order to deliver to it. */

@@ -7,7 +7,15 @@ import { SharedTokenTableError } from './errors';
 const HOME_ID = 'SharedTokenRefresher';
 
 /** The user's function that is to be a refresher, or why it cannot be. */
-export function refresherFunctionOf(scope: Construct, handler: lambda.IFunction): DefinedFunction {
+export function refresherFunctionOf(scope: Construct, handler: lambda.IFunction | undefined): DefinedFunction {
+  if (!handler) {
+    throw new SharedTokenTableError(scope, {
+      what: 'A function of yours is a refresher once it is passed.',
+      got: 'nothing',
+      expected: 'a function that this app defines',
+      todo: 'Pass it: `TokenSource.fromFunction(fn)`.',
+    });
+  }
   const consumer = consumerOf(handler);
   if (consumer.kind === 'imported') {
     throw new SharedTokenTableError(scope, {

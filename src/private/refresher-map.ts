@@ -40,10 +40,13 @@ export class Refreshers {
     return Lazy.uncachedString({ produce: ({ scope }) => this.toJson(Stack.of(scope), Stack.of(scope)) });
   }
 
-  /** As JSON, for whoever runs in this account and region. Sorted, so that the order of calls changes no template. */
+  /**
+   * As JSON, for whoever runs in this account and region. Sorted, so that the order of calls changes no template. Ids are written here, since CDK would take some of
+   * them for more than names of members: `__proto__`, `Ref`.
+   */
   public toJson(stack: Stack, env: ResourceEnvironment): string {
     const tokenIds = [...this.byTokenId.keys()].sort();
-    return stack.toJsonString(Object.fromEntries(tokenIds.map(tokenId => [tokenId, this.byTokenId.get(tokenId)!.reference.from(env)])));
+    return `{${tokenIds.map(tokenId => `${JSON.stringify(tokenId)}:${stack.toJsonString(this.byTokenId.get(tokenId)!.reference.from(env))}`).join(',')}}`;
   }
 }
 

@@ -23,6 +23,17 @@ const CREDENTIAL_NAME = new RegExp(`(${[
 /** Last words of names that say the same, and are ends of harmless words, too (`bypass`, `shipping`). */
 const CREDENTIAL_WORDS = ['pass', 'pin', 'psk', 'jwt', 'sig'];
 
+/** TypeScript and jsii see to this; plain JavaScript does not. By what it can do: it may be of another copy of this package. */
+export function checkSource(scope: IConstruct, source: { readonly _bind?: unknown } | undefined): void {
+  if (typeof source?._bind === 'function') return;
+  throw new SharedTokenTableError(scope, {
+    what: 'A refresher gets its tokens from a source.',
+    got: source === undefined || source === null ? 'no `source`' : 'a `source` that is none',
+    expected: 'what a method of `TokenSource` returns',
+    todo: 'Pass `source: TokenSource.clientCredentials({ ... })`, or another of its kinds.',
+  });
+}
+
 /** An address that a request with credentials may be sent to. */
 export function checkUrl(scope: IConstruct, option: string, url: string): void {
   if (Token.isUnresolved(url)) return;

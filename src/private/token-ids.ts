@@ -56,6 +56,14 @@ export function selectTokenIds(scope: IConstruct, tokenIds: readonly string[]): 
 /** Refuses an id that is not one token's. */
 export function checkSingleTokenId(scope: IConstruct, tokenId: string): void {
   checkTokenId(scope, tokenId);
+  if (tokenId.includes('{{resolve:')) {
+    throw new SharedTokenTableError(scope, {
+      what: "CloudFormation reads '{{resolve:' in the environment of a function as more than characters.",
+      got: show(tokenId),
+      expected: 'an id without it',
+      todo: 'Choose another id.',
+    });
+  }
   if (!isPattern(tokenId)) return;
   throw new SharedTokenTableError(scope, {
     what: 'A refresher refreshes one token.',

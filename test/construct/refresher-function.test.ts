@@ -8,7 +8,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as destinations from 'aws-cdk-lib/aws-lambda-destinations';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
-import { idOf, one, propertiesOfOne, setUp, Setup, TABLE_ARN, TABLE_NAME } from './support/refreshers';
+import { addCrm, idOf, one, propertiesOfOne, setUp, Setup, TABLE_ARN, TABLE_NAME } from './support/refreshers';
 import { ACCOUNT, newFunction, newStack, propertiesOf, REGION, statementsIn, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
 import { FirstToken, SharedTokenTable, TokenRefresher, TokenRefresherProps, TokenSource } from '../../src';
 
@@ -193,6 +193,58 @@ describe('asynchronous invocations that are configured already', () => {
   test('cannot be configured a second time afterwards: CDK says so', () => {
     const { fn } = adopted();
     expect(() => fn.configureAsyncInvoke({ retryAttempts: 0 })).toThrow(/EventInvokeConfig has already been configured/);
+  });
+});
+
+describe('an alias of the name that the schedule has', () => {
+  const MESSAGE = /Stack0\/Tokens\/Crm: The schedule invokes the refresher through an alias of its own, 'scheduled'\. Got another alias of this name, Stack\d\/\S+, expected no other/;
+  const scheduled = (scope: Stack, fn: lambda.Function) => new lambda.CfnAlias(scope, 'Scheduled', { name: 'scheduled', functionName: fn.functionArn, functionVersion: '1' });
+
+  test.each<[string, (setup: Setup, fn: lambda.Function) => void]>([
+    ['before', (setup, fn) => {
+      fn.addAlias('scheduled');
+      adopt(setup, fn);
+    }],
+    ['after', (setup, fn) => {
+      adopt(setup, fn);
+      fn.addAlias('scheduled');
+    }],
+    ['by the ARN of the function', (setup, fn) => {
+      adopt(setup, fn);
+      scheduled(setup.stack, fn);
+    }],
+  ])('is refused: %s', (_name, make) => {
+    const setup = setUp();
+    make(setup, newFunction(setup.stack, 'Fn'));
+    expect(() => Template.fromStack(setup.stack)).toThrow(MESSAGE);
+  });
+
+  test('is refused for the function that comes with the library', () => {
+    const setup = setUp();
+    (addCrm(setup, { schedule: EVERY_HALF_HOUR }).function as lambda.Function).addAlias('scheduled');
+    expect(() => Template.fromStack(setup.stack)).toThrow(MESSAGE);
+  });
+
+  test('is refused in another stack', () => {
+    const { stack, fn } = adopted();
+    scheduled(newStack({ env: { account: ACCOUNT, region: REGION } }, stack.node.root as App), fn);
+    expect(() => Template.fromStack(stack)).toThrow(MESSAGE);
+  });
+
+  test('is refused for a function that is named', () => {
+    const { stack } = adopted({}, { functionName: 'refresher' });
+    new lambda.CfnAlias(stack, 'Scheduled', { name: 'scheduled', functionName: 'refresher', functionVersion: '1' });
+    expect(() => Template.fromStack(stack)).toThrow(MESSAGE);
+  });
+
+  test.each<[string, Partial<TokenRefresherProps>, (fn: lambda.Function) => void]>([
+    ['of another name', {}, fn => fn.addAlias('live')],
+    ['without a schedule', { schedule: undefined }, fn => fn.addAlias('scheduled')],
+    ['of another function', {}, fn => newFunction(Stack.of(fn), 'Other').addAlias('scheduled')],
+  ])('is another matter %s', (_name, props, make) => {
+    const { stack, fn } = adopted(props);
+    make(fn);
+    expect(() => Template.fromStack(stack)).not.toThrow();
   });
 });
 

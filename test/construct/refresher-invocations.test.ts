@@ -1,10 +1,10 @@
-import { CfnParameter, Duration, Stack, TimeZone } from 'aws-cdk-lib';
+import { CfnParameter, Duration, Stack, StackProps, TimeZone } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { addCrm, idOf, one, propertiesOfOne, SECRET_ARN, setUp, source, TOKEN_URL } from './support/refreshers';
-import { newFunction, warningsIn } from './support/stacks';
+import { ACCOUNT, newFunction, OTHER_ACCOUNT, REGION, warningsIn } from './support/stacks';
 import { FirstToken, TokenRefresherProps, TokenSource } from '../../src';
 
 const FUNCTION = 'AWS::Lambda::Function';
@@ -60,6 +60,13 @@ describe('a schedule', () => {
       idOf(stack, 'AWS::IAM::Policy', 'TokensCrmSchedulerRole'),
       idOf(stack, CONFIG, 'TokensCrmScheduleAlias'),
     ]));
+  });
+
+  test('sends no token id that the scheduler would replace', () => {
+    const tokenId = 'crm-<aws.scheduler.execution-id>';
+    expect(() => addCrm(setUp(), { tokenId, schedule: EVERY_HALF_HOUR }))
+      .toThrow(`Stack0/Tokens/Crm: EventBridge Scheduler reads '<aws.scheduler.' in what it sends as more than characters. Got '${tokenId}', and a schedule`);
+    expect(() => addCrm(setUp(), { tokenId })).not.toThrow();
   });
 
   test('of a token id with quotes is still JSON', () => {
@@ -159,6 +166,23 @@ describe('failures', () => {
     const failureQueue = new sqs.Queue(stack, 'Mine', { fifo: true });
     expect(() => addCrm({ stack, tokens }, { failureQueue }))
       .toThrow('Stack0/Tokens/Crm: Neither Lambda nor EventBridge Scheduler delivers failures to a FIFO queue. Got the FIFO queue Stack0/Mine');
+  });
+
+  test.each([
+    ['another region', `arn:aws:sqs:us-east-1:${ACCOUNT}:failures`, `${ACCOUNT}/us-east-1`],
+    ['another account', `arn:aws:sqs:${REGION}:${OTHER_ACCOUNT}:failures`, `${OTHER_ACCOUNT}/${REGION}`],
+  ])('cannot go to %s', (_name, arn, place) => {
+    const { stack, tokens } = setUp();
+    expect(() => addCrm({ stack, tokens }, { failureQueue: sqs.Queue.fromQueueArn(stack, 'Mine', arn) })).toThrow(
+      `Stack0/Tokens/Crm: Lambda and EventBridge Scheduler deliver failures within their account and region. Got the queue Stack0/Mine in ${place}, ` +
+      `expected a queue in ${ACCOUNT}/${REGION}.`,
+    );
+  });
+
+  test.each<[string, StackProps]>([['the same place', { env: { account: ACCOUNT, region: REGION } }], ['a place that is known only at deployment', {}]])('can go to %s', (_name, props) => {
+    const { stack, tokens } = setUp(props);
+    const failureQueue = sqs.Queue.fromQueueArn(stack, 'Mine', `arn:aws:sqs:${REGION}:${ACCOUNT}:failures`);
+    expect(() => addCrm({ stack, tokens }, { failureQueue })).not.toThrow();
   });
 });
 

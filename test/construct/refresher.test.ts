@@ -178,27 +178,27 @@ describe('a token', () => {
   const ARN = `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/crm-tokens`;
   const KNOWN = { env: { account: ACCOUNT, region: REGION } };
 
-  test.each<[string, StackProps, (stack: Stack) => ISharedTokenTable, (stack: Stack, one: ISharedTokenTable) => ISharedTokenTable]>([
+  test.each<[string, StackProps, (stack: Stack) => ISharedTokenTable, (stack: Stack, first: ISharedTokenTable) => ISharedTokenTable]>([
     ['is imported twice by its name', KNOWN, stack => named(stack, 'One'), stack => named(stack, 'Two')],
     ['is imported twice by its name, wherever the stack will be', {}, stack => named(stack, 'One'), stack => named(stack, 'Two')],
     ['is imported by its name and by its ARN', KNOWN, stack => named(stack, 'One'), stack => SharedTokenTable.fromTableArn(stack, 'Two', ARN)],
     ['is defined and imported', KNOWN, stack => new SharedTokenTable(stack, 'One', { tableName: 'crm-tokens' }), stack => named(stack, 'Two')],
     [
       'is defined and imported by its attribute', {},
-      stack => new SharedTokenTable(stack, 'One'), (stack, one) => SharedTokenTable.fromTableName(stack, 'Two', one.tableName),
+      stack => new SharedTokenTable(stack, 'One'), (stack, first) => SharedTokenTable.fromTableName(stack, 'Two', first.tableName),
     ],
     [
       'is defined and imported by the attribute with its ARN', {},
-      stack => new SharedTokenTable(stack, 'One'), (stack, one) => SharedTokenTable.fromTableArn(stack, 'Two', one.tableArn),
+      stack => new SharedTokenTable(stack, 'One'), (stack, first) => SharedTokenTable.fromTableArn(stack, 'Two', first.tableArn),
     ],
   ])('has one refresher also where its table %s: in one stack and in two', (_name, props, makeOne, makeTwo) => {
     for (const isApart of [false, true]) {
       const app = new App();
       const stack = newStack(props, app);
       const other = isApart ? newStack(props, app) : stack;
-      const one = makeOne(stack);
-      addTo(one, stack);
-      const two = makeTwo(other, one);
+      const first = makeOne(stack);
+      addTo(first, stack);
+      const two = makeTwo(other, first);
       expect(() => addTo(two, other)).toThrow(/Two: A token has one refresher, and 'crm' has one\. Got another one, 'Crm', expected only Stack0\/One\/Crm\./);
     }
   });
@@ -251,10 +251,17 @@ describe('a token', () => {
     expect(() => addCrm({ stack, tokens }, { tokenId })).toThrow(`Stack0/Tokens/Crm: A refresher refreshes one token. Got '${tokenId}', expected an id without '*'.`);
   });
 
-  test.each(['', 'a?b', 'a${b', 'tökenĀ', new CfnParameter(newStack(), 'Id').valueAsString])('has an id that a policy can name: %j is none', (tokenId) => {
+  test.each(['', 'a?b', 'a${b', 'tökenĀ', '{{resolve:ssm:a}}', new CfnParameter(newStack(), 'Id').valueAsString])('has an id that a policy can name: %j is none', (tokenId) => {
     const { stack, tokens } = setUp();
     expect(() => addCrm({ stack, tokens }, { tokenId })).toThrow(/^Stack0\/Tokens\/Crm: /);
   });
+});
+
+test('what is known in plain JavaScript only: a refresher without a source says so', () => {
+  const add = (what: unknown) => expect(() => addCrm(setUp(), { source: what as TokenSource }));
+  for (const nothing of [undefined, null]) add(nothing).toThrow(/^Stack0\/Tokens\/Crm: A refresher gets its tokens from a source\. Got no `source`, expected what a method of `TokenSource` returns/);
+  add({ url: TOKEN_URL }).toThrow(/Got a `source` that is none/);
+  add(TokenSource.fromFunction(undefined as unknown as lambda.IFunction)).toThrow(/^Stack0\/Tokens\/Crm: A function of yours is a refresher once it is passed\. Got nothing/);
 });
 
 describe('properties that cannot work are errors:', () => {
