@@ -1,12 +1,13 @@
-import { Annotations, Stack } from 'aws-cdk-lib';
+import { Annotations } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { AttachedFunction } from './attached-function';
 import { consumerOf, DefinedFunction, ImportedFunction, Packaging } from './consumer';
 import { ENV, RUNTIME_MODULE } from './contract';
 import { SharedTokenTableError, warningId } from './errors';
+import { ImportedAttachment } from './imported-attachment';
 import { Reference } from './reference';
-import { NamedRefresher, RefresherMap } from './refresher-map';
+import { NamedRefresher } from './refresher-map';
 import { runtimeLayerFor } from './runtime-layer';
 import { tableVariable } from './variables';
 import { TokenAccess } from '../token-access';
@@ -43,7 +44,8 @@ export function attachDefined(consumer: DefinedFunction, { variable, table, acce
   return grant(consumer.function);
 }
 
-function attachImported({ function: imported }: ImportedFunction, { variable, table, refresher, grant }: Attachment): iam.Grant {
+function attachImported(consumer: ImportedFunction, { variable, table, refresher, grant }: Attachment): iam.Grant {
+  const imported = consumer.function;
   if (!imported.role) {
     throw new SharedTokenTableError(imported, {
       what: 'Nothing of this function can be set: neither environment and layer nor permissions.',
@@ -52,18 +54,9 @@ function attachImported({ function: imported }: ImportedFunction, { variable, ta
       todo: 'Attach it in the app that defines it (`SharedTokenTable.fromTableName`), or import it with `Function.fromFunctionAttributes({ functionArn, role })`.',
     });
   }
-  const show = (value: string) => JSON.stringify(Stack.of(imported).resolve(value));
-  const variables = [`${variable} to ${show(table.from(imported.env))}`];
-  if (refresher) {
-    const map = RefresherMap.of(imported);
-    map.add(refresher);
-    variables.push(`${ENV.REFRESHERS} to ${show(map.toJson(imported.env))}`);
-  }
-  Annotations.of(imported).addWarningV2(warningId('importedFunction'), [
-    'Only permissions can be given to an imported function.',
-    `Whoever defines it must set the environment variable${refresher ? 's' : ''} ${variables.join(' and ')}`,
-    `and make ${RUNTIME_MODULE} available, by the npm package or a layer.`,
-  ].join(' '));
+  const attached = ImportedAttachment.of(consumer);
+  attached.uses(table, variable);
+  if (refresher) attached.asks(refresher);
   return grant(imported);
 }
 

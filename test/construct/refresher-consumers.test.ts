@@ -85,6 +85,15 @@ describe('a function that asks a refresher', () => {
     expect(grant.principalStatements.map(statement => stack.resolve(statement.toStatementJson()).Action)).toEqual(['dynamodb:GetItem', 'lambda:InvokeFunction']);
   });
 
+  test.each([['__proto__'], ['Ref'], ['Fn::GetAtt'], ['constructor'], ['__proto__', 'crm']])('keeps to token ids that mean something to CDK or JavaScript: %s %s', (...ids) => {
+    const { stack, tokens } = setUp();
+    const fn = newFunction(stack, 'Fn');
+    for (const tokenId of ids) tokens.addRefresher(`Of-${tokenId}`, { tokenId, source: source(stack) }).attachTo(fn);
+    const { 'Fn::Join': [, parts] } = variablesOf(stack, fn).SHARED_TOKEN_REFRESHERS as { 'Fn::Join': [string, (string | object)[]] };
+    const map: unknown = JSON.parse(parts.map(part => typeof part === 'string' ? part : 'some-function').join(''));
+    expect(Object.entries(map as object)).toEqual(ids.map(tokenId => [tokenId, 'some-function']));
+  });
+
   test('keeps to token ids as they are, quotes and all', () => {
     const { stack, tokens } = setUp();
     const fn = newFunction(stack, 'Fn');
@@ -189,10 +198,20 @@ describe('each kind of consumer:', () => {
     addCrm(setup).attachTo(fn);
     addErp(setup).attachTo(fn);
     expect(actionsOf(setup.stack, 'ConsumerRole')).toEqual(['dynamodb:GetItem', 'lambda:InvokeFunction', 'dynamodb:GetItem', 'lambda:InvokeFunction']);
-    expect(warningsIn(setup.stack).map(([, message]) => message)).toEqual([
-      expect.stringContaining('must set the environment variables SHARED_TOKEN_TABLE to {"Ref":"TokensTableFC8D39D1"} and SHARED_TOKEN_REFRESHERS to {"Fn::Join":["",["{\\"crm\\":\\"",{"Ref":"'),
-      expect.stringMatching(/SHARED_TOKEN_REFRESHERS to .*crm.*TokensCrmFunction.*erp.*TokensErpFunction.*cdk-shared-token-table\/runtime.*:importedFunction\]/),
-    ]);
+    expect(warningsIn(setup.stack)).toEqual([['/Stack0/Fn', expect.stringMatching(
+      /must set the environment variables SHARED_TOKEN_TABLE to \{"Ref":"TokensTableFC8D39D1"\} and SHARED_TOKEN_REFRESHERS to .*crm.*TokensCrmFunction.*erp.*TokensErpFunction.*cdk-shared-token-table\/runtime.*:importedFunction\]/,
+    )]]);
+  });
+
+  test('an imported function names the tables of its refreshers in one warning, each in a variable of its own', () => {
+    const setup = setUp();
+    const role = iam.Role.fromRoleArn(setup.stack, 'ConsumerRole', `arn:aws:iam::${ACCOUNT}:role/consumer`);
+    const fn = lambda.Function.fromFunctionAttributes(setup.stack, 'Fn', { functionArn: `arn:aws:lambda:${REGION}:${ACCOUNT}:function:consumer`, role });
+    const other = new SharedTokenTable(setup.stack, 'Others').addRefresher('Erp', { tokenId: 'erp', source: source(setup.stack) });
+    addCrm(setup).attachTo(fn);
+    expect(() => other.attachTo(fn)).toThrow(/^Stack0\/Fn: The variable SHARED_TOKEN_TABLE of this function already names another table\. Got \{"Ref":"OthersTable\w+"\}, expected \{"Ref":"TokensTable/);
+    other.attachTo(fn, { tableVariable: 'ERP_TOKENS' });
+    expect(warningsIn(setup.stack)).toEqual([['/Stack0/Fn', expect.stringMatching(/SHARED_TOKEN_TABLE to .*TokensTable.* and ERP_TOKENS to .*OthersTable.* and SHARED_TOKEN_REFRESHERS to .*crm.*erp/)]]);
   });
 
   test('an imported function has one refresher for a token, too', () => {
@@ -209,7 +228,7 @@ describe('each kind of consumer:', () => {
     const role = iam.Role.fromRoleArn(setup.stack, 'ConsumerRole', `arn:aws:iam::${OTHER_ACCOUNT}:role/consumer`);
     const fn = lambda.Function.fromFunctionAttributes(setup.stack, 'Fn', { functionArn: `arn:aws:lambda:${REGION}:${OTHER_ACCOUNT}:function:consumer`, role });
     addCrm(setup).attachTo(fn);
-    expect(warningsIn(setup.stack)[0][1]).toMatch(/SHARED_TOKEN_REFRESHERS to \{"Fn::Join":\["",\["\{\\"crm\\":\\"",\{"Fn::GetAtt":\["TokensCrmFunction\w+","Arn"\]\}/);
+    expect(warningsIn(setup.stack).at(-1)![1]).toMatch(/SHARED_TOKEN_REFRESHERS to \{"Fn::Join":\["",\["\{\\"crm\\":\\"",\{"Fn::GetAtt":\["TokensCrmFunction\w+","Arn"\]\}/);
   });
 
   test('an imported function without its role cannot be served', () => {
