@@ -41,8 +41,8 @@ export class Refreshers {
   }
 
   /**
-   * As JSON, for whoever runs in this account and region. Sorted, so that the order of calls changes no template. Ids are written here, since CDK would take some of
-   * them for more than names of members: `__proto__`, `Ref`.
+   * As JSON, for whoever runs in this account and region. Sorted, so that the order of calls changes no template. The ids are written here, since CDK drops a member
+   * `__proto__`.
    */
   public toJson(stack: Stack, env: ResourceEnvironment): string {
     const tokenIds = [...this.byTokenId.keys()].sort();

@@ -85,7 +85,7 @@ describe('a function that asks a refresher', () => {
     expect(grant.principalStatements.map(statement => stack.resolve(statement.toStatementJson()).Action)).toEqual(['dynamodb:GetItem', 'lambda:InvokeFunction']);
   });
 
-  test.each([['__proto__'], ['Ref'], ['Fn::GetAtt'], ['constructor'], ['__proto__', 'crm']])('keeps to token ids that mean something to CDK or JavaScript: %s %s', (...ids) => {
+  test.each([[['__proto__']], [['__proto__', 'crm']], [['Ref']], [['Fn::GetAtt']], [['constructor']]])('keeps to token ids that mean something to CDK or JavaScript: %j', (ids) => {
     const { stack, tokens } = setUp();
     const fn = newFunction(stack, 'Fn');
     for (const tokenId of ids) tokens.addRefresher(`Of-${tokenId}`, { tokenId, source: source(stack) }).attachTo(fn);
