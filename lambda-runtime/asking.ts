@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import type { AskingView } from './decide';
 import { SharedTokenError } from './errors';
 import type { Tell } from './events';
+import { fingerprintOf } from './fingerprint';
 import { LIMIT_REACHED, withLimit } from './host';
 import { type RefresherPort, RefresherTrouble } from './refresher-port';
 import { ASK_LIMIT_MS, SAVE_LIMIT_MS } from './timing';
@@ -10,17 +11,6 @@ import type { RefreshAsk } from '../src/private/contract';
 
 /** So often a refresher is asked in vain; what would keep it from helping is nothing that more invocations cure. */
 const MOST_ASKS_IN_VAIN = 3;
-
-/** What a decision depends on. */
-export interface AskingView {
-  /** Looks at the item since anything was seen to happen: a lease, a cool-down, an answer of the refresher. */
-  readonly looks: number;
-  readonly isUnderWay: boolean;
-  /** How often the refresher was asked since. */
-  readonly attempts: number;
-  /** Asking again cannot help. */
-  readonly isHopeless?: boolean;
-}
 
 /** A reader's requests to its refresher, in one flight. */
 export interface Asking {
@@ -55,7 +45,7 @@ export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPor
     tell('asked', { generation: asked.generation });
     try {
       const answer = await withLimit({ host, ms, signal: stop }, signal => port.ask(asked, how, signal));
-      if (answer === LIMIT_REACHED) throw new RefresherTrouble(false, 'no answer in time');
+      if (answer === LIMIT_REACHED) throw new RefresherTrouble('not asked', 'no answer in time');
     } catch (error) {
       if (!stop.aborted) tell('asked', { generation: asked.generation, code: error instanceof SharedTokenError ? error.code : 'REFRESHER_FAILED' });
       throw error;
@@ -88,7 +78,7 @@ export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPor
       }, (error: unknown) => {
         trouble = error instanceof RefresherTrouble ? error : undefined;
         if (error instanceof SharedTokenError) refusal = error;
-        done(trouble?.hasFailed ?? true);
+        done(trouble?.how !== 'not asked');
       });
     },
     async ahead() {
@@ -97,8 +87,8 @@ export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPor
     },
     answered: () => underWay?.signal,
     outcome() {
-      if (trouble) return `the refresher could not be asked (${trouble.message})`;
-      return attempts === 0 ? undefined : `the refresher was asked, and ${underWay ? 'has not answered yet' : 'found no refresh to be due'}`;
+      if (trouble) return trouble.how === 'failed' ? `the refresher ${trouble.message}` : `the refresher could not be asked (${trouble.message})`;
+      return attempts === 0 ? undefined : `the refresher was asked, and ${underWay ? 'has not answered yet' : 'has answered, but no new token is in the table'}`;
     },
   };
 }
@@ -108,12 +98,7 @@ function nameOf(rejected: { readonly accessToken: string; readonly generation: n
   return rejected ? { generation: rejected.generation, fingerprint: fingerprintOf(rejected.accessToken) } : {};
 }
 
-/** Too short to find a token by, long enough to tell two of them apart. */
-export function fingerprintOf(accessToken: string): string {
-  return createHash('sha256').update(accessToken).digest('hex').slice(0, 12);
-}
-
 function failedInVain(tokenId: string, trouble: RefresherTrouble | undefined): SharedTokenError {
   if (trouble) return tokenError(tokenId, 'REFRESHER_FAILED', `the refresher ${trouble.message}. It was asked ${MOST_ASKS_IN_VAIN} times, and noted no reason in the table.`);
-  return tokenError(tokenId, 'NO_USABLE_TOKEN', `the refresher was asked ${MOST_ASKS_IN_VAIN} times and found no refresh to be due: see whether it refreshes this token of this table.`);
+  return tokenError(tokenId, 'NO_USABLE_TOKEN', `the refresher answered ${MOST_ASKS_IN_VAIN} times, and no new token is in the table: see whether it refreshes this token of this table.`);
 }

@@ -1,4 +1,3 @@
-import type { AskingView } from './asking';
 import type { SharedTokenErrorCode } from './errors';
 import {
   askIn, COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS,
@@ -12,6 +11,17 @@ export interface Rejection {
   readonly issuedAt: number;
   /** When it was reported, by the table's clock. */
   readonly at: number;
+}
+
+/** Of a reader's requests to its refresher. */
+export interface AskingView {
+  /** Looks at the item since anything was seen to happen: a lease, a cool-down, an answer of the refresher. */
+  readonly looks: number;
+  readonly isUnderWay: boolean;
+  /** How often the refresher was asked since. */
+  readonly attempts: number;
+  /** Asking again cannot help. */
+  readonly isHopeless?: boolean;
 }
 
 /** All that a decision depends on. */

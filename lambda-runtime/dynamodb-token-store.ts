@@ -10,7 +10,7 @@ import { TableTrouble, type TokenStore, type WriteReply } from './token-store';
 import { ENV } from '../src/private/contract';
 
 /*
- * The only file that knows the AWS SDK.
+ * The only file that knows the SDK's client for DynamoDB.
  */
 
 const ARN = /^arn:[^:]+:dynamodb:([^:]+):/;

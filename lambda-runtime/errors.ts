@@ -2,13 +2,13 @@
 export type SharedTokenErrorCode =
   /** The token id is empty, not a string, or longer than DynamoDB allows for a key (2,048 bytes of UTF-8). */
   | 'INVALID_TOKEN_ID'
-  /** An option is unknown or has a value that cannot work; `use` was given no function; or `refresh()` is called where the option `refresh` is missing. */
+  /** An option is unknown or has a value that cannot work; `use` was given no function; or `refresh()` is called where the option `refresh` is missing; or `SHARED_TOKEN_REFRESHERS` is no JSON map. */
   | 'INVALID_OPTION'
   /** Neither the option `table` nor the variable `SHARED_TOKEN_TABLE` names a table, or no AWS region is known. */
   | 'TABLE_NOT_CONFIGURED'
   /** The table does not exist in this account and region. */
   | 'TABLE_NOT_FOUND'
-  /** The function's role lacks a grant for this token id or for the table's key, or its AWS credentials are missing, refused or expired. */
+  /** The function's role lacks a grant for this token id, for the table's key or for its refresher, or its AWS credentials are missing, refused or expired. */
   | 'ACCESS_DENIED'
   /** The table could not be reached, or answered with errors or throttling, until the deadline. */
   | 'TABLE_UNAVAILABLE'
@@ -28,7 +28,7 @@ export type SharedTokenErrorCode =
   | 'COOLING_DOWN'
   /** This caller only reads, and nobody stored a usable token in time. */
   | 'NO_USABLE_TOKEN'
-  /** This caller only reads, and the refresher that it asks does not exist, or fails before it can note in the table why. */
+  /** This caller only reads, and the refresher that it asks does not exist, cannot be asked (`@aws-sdk/client-lambda` is missing), or fails before it can note in the table why. */
   | 'REFRESHER_FAILED'
   /** The deadline passed: of the option `timeoutMs`, of the invocation, or the default. */
   | 'DEADLINE_EXCEEDED'

@@ -1,5 +1,5 @@
-import { fingerprintOf } from './asking';
 import { decide } from './decide';
+import { fingerprintOf } from './fingerprint';
 import { LIMIT_REACHED, withLimit } from './host';
 import { leaseHolder } from './lease-holder';
 import { abortedError, deadlineExceeded, refreshFailed, refused } from './no-token';

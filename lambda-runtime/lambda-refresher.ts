@@ -1,5 +1,5 @@
 import type * as Sdk from '@aws-sdk/client-lambda';
-import { SharedTokenError } from './errors';
+import type { SharedTokenErrorCode } from './errors';
 import { type RefresherPort, RefresherTrouble } from './refresher-port';
 import { tokenError } from './token-error';
 import { ENV, type RefresherEvent } from '../src/private/contract';
@@ -10,30 +10,39 @@ import { ENV, type RefresherEvent } from '../src/private/contract';
 
 const ARN = /^arn:[^:]+:lambda:([^:]+):/;
 
-const DENIED = new Set(['AccessDeniedException', 'UnrecognizedClientException', 'ExpiredTokenException', 'CredentialsProviderError']);
+const BAD_CREDENTIALS = ['ACCESS_DENIED', 'cannot be invoked: these AWS credentials are missing, refused or expired.'] as const;
+
+/** Answers that asking again does not cure, with what to do. */
+const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> = {
+  AccessDeniedException: ['ACCESS_DENIED', 'may not be invoked by this function: attach it (refresher.attachTo).'],
+  UnrecognizedClientException: BAD_CREDENTIALS,
+  InvalidSignatureException: BAD_CREDENTIALS,
+  ExpiredTokenException: BAD_CREDENTIALS,
+  CredentialsProviderError: BAD_CREDENTIALS,
+  ResourceNotFoundException: ['REFRESHER_FAILED', `does not exist in this account and region: deploy it, or check its name (the option "refresher", or ${ENV.REFRESHERS}).`],
+  InvalidParameterValueException: ['REFRESHER_FAILED', `is no name or ARN of a function: check it (the option "refresher", or ${ENV.REFRESHERS}).`],
+  ValidationException: ['REFRESHER_FAILED', `is no name or ARN of a function: check it (the option "refresher", or ${ENV.REFRESHERS}).`],
+};
+const NO_REGION = ['REFRESHER_FAILED', 'cannot be found without a region: set AWS_REGION, or give its ARN.'] as const;
 
 /** Makes the port to one refresher, given by the name or ARN of its function. */
 export function lambdaRefresher(tokenId: string, functionName: string): RefresherPort {
 
-  const failed = (what: string, cause?: unknown) => tokenError(tokenId, 'REFRESHER_FAILED', `the refresher "${functionName}" ${what}`, { cause });
+  const failed = ([code, what]: readonly [SharedTokenErrorCode, string], cause?: unknown) => tokenError(tokenId, code, `the refresher "${functionName}" ${what}`, { cause });
 
   const sdk = (): typeof Sdk => {
     try {
       // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by who asks, and found where Lambda has it: `import()` knows no NODE_PATH
       return require('@aws-sdk/client-lambda') as typeof Sdk;
     } catch (cause) {
-      throw failed('cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.', cause);
+      throw failed(['REFRESHER_FAILED', 'cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.'], cause);
     }
   };
 
   const translate = (error: unknown): Error => {
-    if (error instanceof SharedTokenError) return error;
     const { name, message } = error as Error;
-    if (DENIED.has(name)) {
-      return tokenError(tokenId, 'ACCESS_DENIED', `the refresher "${functionName}" may not be invoked by this function: attach it (refresher.attachTo).`, { cause: new Error(message) });
-    }
-    if (name === 'ResourceNotFoundException') return failed(`does not exist in this account and region: deploy it, or check ${ENV.REFRESHERS}.`);
-    return new RefresherTrouble(false, `${name}: ${message}`);
+    const final = message === 'Region is missing' ? NO_REGION : Object.hasOwn(FINAL, name) ? FINAL[name] : undefined;
+    return final ? failed(final, new Error(message)) : new RefresherTrouble('not asked', `${name}: ${message}`);
   };
 
   return {
@@ -51,7 +60,7 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
       });
       try {
         const { FunctionError } = await client.send(command, { abortSignal });
-        if (FunctionError) throw new RefresherTrouble(true, `failed (${FunctionError}): see its log`);
+        if (FunctionError) throw new RefresherTrouble('failed', `failed (${FunctionError}): see its log`);
       } catch (error) {
         throw error instanceof RefresherTrouble ? error : translate(error);
       } finally {

@@ -1,5 +1,6 @@
 import { toFailure } from './refresh-failure';
 import type { FreshToken } from './refresh-result';
+import { providerOf } from './source-name';
 import { expireAfter, LEASE_GRACE_MS, LONGEST_USUAL_REFRESH_MS, smoothRefreshMs, usableUntil } from './timing';
 import type { Failure, Lease, Meta, TokenItem } from './token-item';
 import type { Claim, Commit } from './token-store';
@@ -48,9 +49,8 @@ export interface Answer extends FreshToken {
 
 /** A refresh token is of the provider that issued it, and of no use to another one. */
 export function refreshTokenFor(source: string | undefined, item: TokenItem | undefined): string | undefined {
-  const provider = (name: string) => name.split('#')[0];
   const stored = item?.meta?.source;
-  const isOfAnother = source !== undefined && stored !== undefined && provider(source) !== provider(stored);
+  const isOfAnother = source !== undefined && stored !== undefined && providerOf(source) !== providerOf(stored);
   return isOfAnother ? undefined : item?.refreshToken;
 }
 
@@ -59,7 +59,8 @@ export function commitOf(holding: Holding, answer: Answer, now: number): Commit 
   const { lease, claimed, carried, failedAt, forced, source } = holding;
   const { accessToken, issuedAt, expiresAt, tookMs } = answer;
   const kept = refreshTokenFor(source, claimed);
-  const refreshToken = answer.refreshToken ?? carried ?? (kept === claimed?.refreshToken ? undefined : null);
+  const isKept = kept === claimed?.refreshToken;
+  const refreshToken = answer.refreshToken ?? carried ?? (isKept ? undefined : null);
   const { base, refreshMs } = claimed ?? {};
   const keepsForEver = expiresAt === undefined || (refreshToken ?? kept);
   return {

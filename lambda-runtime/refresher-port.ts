@@ -11,13 +11,9 @@ export interface RefresherPort {
   ask(ask: RefreshAsk, how: 'now' | 'ahead', signal: AbortSignal): Promise<void>;
 }
 
-/** The refresher could not be reached, has no capacity at the moment, or failed. */
+/** `failed`: it ran, and ended with an error of its own. `not asked`: it could not be reached, or has no capacity at the moment. */
 export class RefresherTrouble extends Error {
-  constructor(
-    /** Did it run, and end with an error of its own? Else it was not asked at all, as far as is known. */
-    readonly hasFailed: boolean,
-    what: string,
-  ) {
+  constructor(readonly how: 'failed' | 'not asked', what: string) {
     super(what);
   }
 }

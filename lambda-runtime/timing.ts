@@ -199,7 +199,7 @@ export function askIn(attempts: number, jitter: number): number {
   return min(ASK_WITHIN_MS * 2 ** attempts, LONGEST_ASK_WITHIN_MS) * (1 + Math.log(least + jitter * (1 - least)) / ASK_STEEPNESS);
 }
 
-/** After trouble with the successor of a token that still works. */
+/** After trouble with the successor of a token that still works, and after a refresher could not help. */
 export function aheadPause(jitter: number): number {
   return (5 + 10 * jitter) * SECOND;
 }

@@ -50,8 +50,8 @@ export class TokenClient {
   /**
    * A usable token. While one is in memory this does no I/O.
    *
-   * @throws SharedTokenError by the call's deadline at the latest: COOLING_DOWN, REFRESH_FAILED, REFRESH_TIMED_OUT, NO_USABLE_TOKEN, DEADLINE_EXCEEDED,
-   * ABORTED, or one that says what to mend
+   * @throws SharedTokenError by the call's deadline at the latest: COOLING_DOWN, REFRESH_FAILED, REFRESH_TIMED_OUT, NO_USABLE_TOKEN,
+   * REFRESHER_FAILED, DEADLINE_EXCEEDED, ABORTED, or one that says what to mend
    */
   async get(options: CallOptions = {}): Promise<string> {
     return this.#acquire(this.#caller(options));

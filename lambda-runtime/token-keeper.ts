@@ -1,5 +1,4 @@
-import type { AskingView } from './asking';
-import { decide } from './decide';
+import { type AskingView, decide } from './decide';
 import type { Tell } from './events';
 import { forcedRefresh, type Occasion } from './forced-refresh';
 import type { Host, TableClock } from './host';

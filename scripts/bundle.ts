@@ -78,11 +78,21 @@ async function bundleEntryPoint({ source, folder, external, plugins = [] }: Entr
     external: [...external],
     metafile: true,
   });
+  if (plugins.includes(runtimeStaysOutside)) refuseSecondRuntime(metafile);
   writeLicences(metafile, out);
   const types = relative(out, join(root, folder.split('/')[0] as string, 'types', source, 'index'));
   writeFileSync(join(out, 'index.mjs'), `import bundle from './index.js';\nexport const { ${names.join(', ')} } = bundle;\n`);
   writeFileSync(join(out, 'index.d.ts'), `export * from '${types.startsWith('.') ? types : `./${types}`}';\n`);
   writeFileSync(join(out, 'index.d.mts'), "export * from './index.js';\n");
+}
+
+/** Pure functions alone may be there twice: of a class or of a memory there is one in a process. */
+const MAY_BE_COPIED = ['storable-code.ts'];
+
+function refuseSecondRuntime({ inputs }: Metafile): void {
+  const ofRuntime = Object.keys(inputs).filter(path => /^lambda-runtime\/[^/]+$/.test(path));
+  const copied = ofRuntime.filter(path => !MAY_BE_COPIED.some(file => path.endsWith(`/${file}`)));
+  if (copied.length > 0) throw new Error(`Import these from '../index', which stays outside of the bundle: ${copied.join(', ')}`);
 }
 
 /** The prebuilt refresher: all of it in one file, since its function has no layer. */

@@ -35,8 +35,8 @@ export class AskedFunction {
           if (how === 'ahead') reply('done');
           else void outcome.then(reply);
         },
-        notice: answer => answer === 'done' ? resolve() : reject(new RefresherTrouble(answer === 'failed', answer)),
-        broken: () => reject(new RefresherTrouble(false, 'the connection broke')),
+        notice: answer => answer === 'done' ? resolve() : reject(new RefresherTrouble(answer === 'failed' ? 'failed' : 'not asked', answer)),
+        broken: () => reject(new RefresherTrouble('not asked', 'the connection broke')),
       })),
     };
   }

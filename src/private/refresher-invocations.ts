@@ -20,7 +20,7 @@ const RETRY_ATTEMPTS = 2;
 /** By then a reader has asked again, or the next run of the schedule is near. */
 const MAX_EVENT_AGE = Duration.minutes(15);
 
-/** A new instance has ten seconds to start, which do not count against the timeout of its function. */
+/** A new instance has ten seconds to start, which do not count against the timeout of its function; and some more to be found. */
 const START_LIMIT = Duration.seconds(15);
 
 /** The function of a refresher, where all that invokes it is declared, and where failures go. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { prebuiltRefresher, sourceName } from '../../lambda-runtime/refresher/prebuilt-refresher';
+import { nameOf, prebuiltRefresher } from '../../lambda-runtime/refresher/prebuilt-refresher';
 import { SecretsServer } from '../../local-aws/secrets-server';
 import { ENV } from '../../src/private/contract';
 import type { ClientCredentialsSettings, RefreshTokenSettings, SourceSettings } from '../../src/private/source-settings';
@@ -50,21 +50,15 @@ const clientCredentials = (more: Partial<ClientCredentialsSettings> = {}): Clien
   ({ kind: 'client_credentials', tokenUrl: tokenUrl(), credentials: { secretArn: secrets.secretArn('crm') }, ...more });
 const refreshToken = (more: Partial<RefreshTokenSettings> = {}): RefreshTokenSettings =>
   ({ kind: 'refresh_token', tokenUrl: tokenUrl(), credentials: { secretArn: secrets.secretArn('crm') }, ...more });
-const deployed = (settings: SourceSettings, variables: Readonly<Record<string, string>> = {}) => {
-  process.env[ENV.TOKEN_ID] = tokenId();
-  try {
-    return prebuiltRefresher({ [ENV.SOURCE]: JSON.stringify(settings), ...variables });
-  } finally {
-    delete process.env[ENV.TOKEN_ID];
-  }
-};
+const deployed = (settings: SourceSettings, variables: Readonly<Record<string, string>> = {}) =>
+  prebuiltRefresher({ [ENV.TOKEN_ID]: tokenId(), [ENV.SOURCE]: JSON.stringify(settings), ...variables });
 const context = { awsRequestId: 'request', getRemainingTimeInMillis: () => 20_000 };
 
 test('fetches a token with the credentials of its secret, stores it, and names its source', async () => {
   const settings = clientCredentials({ scopes: ['orders.read'] });
   expect(await deployed(settings)(undefined, context)).toEqual({ refreshed: true });
   expect(asked.map(String)).toEqual(['scope=orders.read&grant_type=client_credentials']);
-  expect(await table().item(tokenId())).toMatchObject({ accessToken: 'sentinel-1', meta: { source: sourceName(settings) } });
+  expect(await table().item(tokenId())).toMatchObject({ accessToken: 'sentinel-1', meta: { source: nameOf(settings) } });
 });
 
 test('after a deployment with other settings the stored token is due, once', async () => {

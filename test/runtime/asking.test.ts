@@ -175,18 +175,18 @@ describe('a refresher that does not help', () => {
   });
 
   test('and fails before it can note why, is asked three times: REFRESHER_FAILED', async () => {
-    expect(await ended(new RefresherTrouble(true, 'failed (Unhandled): see its log'))).toMatchObject({ error: { code: 'REFRESHER_FAILED' }, asks: 3 });
+    expect(await ended(new RefresherTrouble('failed', 'failed (Unhandled): see its log'))).toMatchObject({ error: { code: 'REFRESHER_FAILED' }, asks: 3 });
   });
 
   test('and has no capacity is asked again, ever later, until the deadline, whose error says so', async () => {
-    const { error, asks } = await ended(new RefresherTrouble(false, 'TooManyRequestsException: Rate exceeded'));
+    const { error, asks } = await ended(new RefresherTrouble('not asked', 'TooManyRequestsException: Rate exceeded'));
     expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('TooManyRequestsException') as string });
     expect(asks).toBeGreaterThan(5);
     expect(asks).toBeLessThan(12);
   });
 
   test('is left alone for a while by the whole process, whose calls fail at once', async () => {
-    const { refresher, reader } = start({ trouble: () => new RefresherTrouble(true, 'failed (Unhandled): see its log') });
+    const { refresher, reader } = start({ trouble: () => new RefresherTrouble('failed', 'failed (Unhandled): see its log') });
     const token = reader.token();
     await time.errorOf(token.get());
     const began = time.passed;
@@ -208,7 +208,7 @@ describe('a refresher that does not help', () => {
     time.put(stored());
     const reader = time.process({ ask: async () => time.sleep(30) });
     const token = await refused({ reader });
-    expect(await time.errorOf(token.get())).toMatchObject({ code: 'NO_USABLE_TOKEN', message: expect.stringContaining('no refresh to be due') as string });
+    expect(await time.errorOf(token.get())).toMatchObject({ code: 'NO_USABLE_TOKEN', message: expect.stringContaining('no new token is in the table') as string });
     expect(reader.story().filter(type => type === 'asked')).toHaveLength(3);
   });
 

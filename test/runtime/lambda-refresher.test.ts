@@ -29,14 +29,20 @@ const answers = async () => ({ payload: { refreshed: true } });
 const asked = { generation: 7, fingerprint: '0123456789ab' };
 
 test('invokes the function with the token id and what the reader reports, and waits for it', async () => {
-  let isDone = false;
-  const refresher = runs(async () => {
-    await new Promise(resolve => setTimeout(resolve, 20));
-    isDone = true;
-    return answers();
+  let finish = (): void => undefined;
+  let isAnswered = false;
+  const comesIn = new Promise<void>(resolve => {
+    runs(async () => {
+      resolve();
+      await new Promise<void>(end => { finish = end; });
+      return answers();
+    });
   });
-  await refresher.ask(asked, 'now', signal);
-  expect(isDone).toBe(true);
+  const answer = lambdaRefresher('crm', 'refresh-crm').ask(asked, 'now', signal).then(() => { isAnswered = true; });
+  await comesIn;
+  expect(isAnswered).toBe(false);
+  finish();
+  await answer;
   expect(api.requests).toEqual([{ functionName: 'refresh-crm', qualifier: undefined, type: 'RequestResponse', payload: { tokenId: 'crm', asked } }]);
 });
 
@@ -54,8 +60,10 @@ test('an ARN names the function, too, and its region', async () => {
 test.each([
   ['may not be invoked by this role', 403, 'AccessDeniedException', { code: 'ACCESS_DENIED' }],
   ['does not exist', 404, 'ResourceNotFoundException', { code: 'REFRESHER_FAILED' }],
-  ['has no capacity', 429, 'TooManyRequestsException', { hasFailed: false }],
-  ['cannot be run by Lambda at the moment', 500, 'ServiceException', { hasFailed: false }],
+  ['has a name that is none', 400, 'InvalidParameterValueException', { code: 'REFRESHER_FAILED' }],
+  ['is asked with credentials that have expired', 403, 'ExpiredTokenException', { code: 'ACCESS_DENIED', message: expect.stringContaining('credentials') as string }],
+  ['has no capacity', 429, 'TooManyRequestsException', { how: 'not asked' }],
+  ['cannot be run by Lambda at the moment', 500, 'ServiceException', { how: 'not asked' }],
 ])('a function that %s is told apart; one attempt each', async (_, status, name, expected) => {
   const refresher = runs(async () => { throw new InvokeApiError(status, name, 'said by Lambda'); });
   await expect(refresher.ask(asked, 'now', signal)).rejects.toMatchObject(expected);
@@ -65,14 +73,16 @@ test.each([
 test('a function that throws, or times out, has failed', async () => {
   const refresher = runs(async () => ({ payload: { errorType: 'Error', errorMessage: 'secret-value' }, functionError: 'Unhandled' }));
   const error: unknown = await refresher.ask(asked, 'now', signal).catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ hasFailed: true });
+  expect(error).toMatchObject({ how: 'failed' });
   expect(String(error)).not.toContain('secret-value');
 });
 
 test('nobody waits any more: the request is given up', async () => {
   const gone = new AbortController();
-  const refresher = runs(async () => new Promise(() => undefined));
-  const ask = refresher.ask(asked, 'now', gone.signal);
-  setTimeout(() => gone.abort(), 50);
-  await expect(ask).rejects.toBeInstanceOf(Error);
+  const refresher = runs(async () => {
+    gone.abort(); // once it has come in
+    return new Promise(() => undefined);
+  });
+  await expect(refresher.ask(asked, 'now', gone.signal)).rejects.toMatchObject({ message: expect.stringContaining('AbortError') as string });
+  expect(api.requests).toHaveLength(1);
 });
