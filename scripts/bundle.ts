@@ -137,7 +137,8 @@ const LICENCES = 'THIRD-PARTY-LICENSES.txt';
 
 /** The licences of the packages whose code is in a bundle, as these ask for. */
 function writeLicences({ outputs }: Metafile, out: string): void {
-  const inputs = Object.values(outputs).flatMap(output => Object.entries(output.inputs)).filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
+  const all = Object.values(outputs).flatMap(output => Object.entries(output.inputs));
+  const inputs = all.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
   const packages = [...new Set(inputs.flatMap(path => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))].sort();
   if (packages.length === 0) return;
   const texts = packages.map(folder => {

@@ -25,7 +25,7 @@ export interface RefresherContext extends InvocationContext {
 }
 
 /** A Lambda handler. */
-export type RefresherHandler = (event: unknown, context: RefresherContext) => Promise<RefresherAnswer>;
+export type RefresherHandler = (event: unknown, context?: RefresherContext) => Promise<RefresherAnswer>;
 
 /**
  * Makes a Lambda function the refresher of one token: invoked by a schedule, by readers whose token was refused, and at deployment. However often and by
@@ -45,6 +45,9 @@ export type RefresherHandler = (event: unknown, context: RefresherContext) => Pr
  */
 export function refresherHandler({ tokenId = process.env[ENV.TOKEN_ID] ?? '', refresh, ...options }: RefresherOptions): RefresherHandler {
   if (typeof refresh !== 'function') throw new SharedTokenError('INVALID_OPTION', 'A refresher needs the option "refresh", a function.');
+  if (!tokenId) {
+    throw new SharedTokenError('INVALID_TOKEN_ID', `A refresher is told its token by the variable ${ENV.TOKEN_ID}, which addRefresher sets, or by the option "tokenId".`);
+  }
   let fetched = 0;
   const token = new SharedToken(tokenId, {
     ...options,
@@ -56,7 +59,7 @@ export function refresherHandler({ tokenId = process.env[ENV.TOKEN_ID] ?? '', re
   });
 
   /** Was a new token fetched? */
-  const doWhatIsAsked = async (event: RefresherEvent, context: RefresherContext): Promise<boolean> => {
+  const doWhatIsAsked = async (event: RefresherEvent, context: RefresherContext | undefined): Promise<boolean> => {
     if (isScheduled(context)) return token.refresh({ since: event.since, context });
     if (event.asked !== undefined) return token.refresh({ asked: event.asked, context });
     // At deployment a token of another source is due; and one that nobody has yet is waited for, whoever fetches it.
@@ -89,7 +92,7 @@ function fieldsOf(event: unknown): RefresherEvent {
   return (typeof event === 'object' && event !== null ? event : {}) as RefresherEvent;
 }
 
-function isScheduled({ invokedFunctionArn = '' }: RefresherContext): boolean {
+function isScheduled({ invokedFunctionArn = '' }: Partial<RefresherContext> = {}): boolean {
   // A function may have the name of the alias.
   return invokedFunctionArn.split(':')[7] === SCHEDULE_ALIAS;
 }

@@ -164,8 +164,14 @@ describe('options', () => {
     expect(await table().item(tokenId())).toMatchObject({ accessToken: 'token-1' });
   });
 
+  test('in a test of the user\'s it needs no context', async () => {
+    expect(await refresher().handler({})).toEqual({ refreshed: true });
+  });
+
   test('without an id, or without refresh, it fails when it is made', () => {
-    expect(() => refresherHandler({ refresh: new Provider().refresh })).toThrow(expect.objectContaining({ code: 'INVALID_TOKEN_ID' }) as Error);
+    expect(() => refresherHandler({ refresh: new Provider().refresh })).toThrow(expect.objectContaining({
+      code: 'INVALID_TOKEN_ID', message: expect.stringContaining('SHARED_TOKEN_ID') as string,
+    }) as Error);
     expect(() => refresherHandler({ tokenId: 'crm' } as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }) as Error);
   });
 });
