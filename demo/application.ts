@@ -2,11 +2,12 @@ import { App, Stack } from 'aws-cdk-lib';
 import type { CfnFunction, IFunction } from 'aws-cdk-lib/aws-lambda';
 import { CfnSecret, Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { DemoMode } from './options';
-import { AUTH_LIMIT_MS, CONSUMER_TIMEOUT_S, REFRESHER_TIMEOUT_S } from './settings';
+import { AUTH_LIMIT_MS, CONSUMER_TIMEOUT_S } from './settings';
 import { Synthesis, type SynthesizedFunction } from './synthesis';
 import { OrdersStack } from '../examples/refreshers/orders-stack';
 import { SendMessageStack } from '../examples/send-message/send-message-stack';
 import type { DeployedStack } from '../local-aws/deployed-stack';
+import { ENV } from '../src/private/contract';
 
 /** What was synthesized. */
 export interface Application {
@@ -48,7 +49,8 @@ function withRefresher(app: App, { authUrl, apiUrl, region }: Surroundings): App
   const credentials = new Secret(secrets, 'CrmClient', { description: 'JSON with clientId and clientSecret' });
   const stack = new OrdersStack(app, 'Orders', { tokenUrl: authUrl, apiUrl, credentials });
   setTimeoutOf(stack.orders, CONSUMER_TIMEOUT_S);
-  setTimeoutOf(stack.crm.function, REFRESHER_TIMEOUT_S);
+  const refresher = stack.crm.function.node.defaultChild as CfnFunction;
+  refresher.addPropertyOverride(`Environment.Variables.${ENV.AUTH_LIMIT_MS}`, String(AUTH_LIMIT_MS));
   const synthesis = new Synthesis(app, region);
   const secretName = synthesis.stackOf(secrets).nameOf(secrets.getLogicalId(credentials.node.defaultChild as CfnSecret));
   return {

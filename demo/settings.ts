@@ -41,11 +41,6 @@ export const AUTH_LIMIT_MS = 3_000;
 export const CONSUMER_TIMEOUT_S = 30;
 
 /**
- * Of the refresher. By it the prebuilt function limits its auth request, to about what AUTH_LIMIT_MS is; a killed one's lease lasts as long, and two seconds of grace.
- */
-export const REFRESHER_TIMEOUT_S = 4;
-
-/**
  * How many instances may be in their first invocation, which loads the AWS SDK and takes a hundred times what a later one does. All at once is what
  * Lambda does and what the default demo shows; hundreds at once on two cores would show how slow two cores are.
  */
