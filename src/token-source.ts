@@ -8,6 +8,7 @@ import { SharedTokenTableError } from './private/errors';
 import {
   checkHeaders, checkParameters, checkPath, checkScopes, checkTemplates, checkText, checkTexts, checkUrl, holdsPlaceholders, holdsUnresolved,
 } from './private/source-checks';
+import { isTokenLife, METHODS } from './private/source-rules';
 import { CommonSettings, SourceSettings, TokenEndpointSettings } from './private/source-settings';
 import {
   BodyFormat, ClientAuthentication, ClientCredentialsSourceProps, HttpRequestSourceProps, RefreshTokenSourceProps, TokenEndpointSourceProps,
@@ -158,8 +159,6 @@ function endpointSettings(scope: IConstruct, props: TokenEndpointSourceProps, cr
   return { tokenUrl, clientAuthentication, scopes, audience, resource, parameters, ...commonSettings(scope, props, credentials) };
 }
 
-const METHODS = ['GET', 'PATCH', 'POST', 'PUT'];
-
 function requestSettings(scope: IConstruct, props: HttpRequestSourceProps, credentials: Credentials | undefined): SourceSettings {
   const { url, method, headers, bodyFormat, body, accessTokenField, expiresInField, expiresAtField } = props;
   checkUrl(scope, 'url', url);
@@ -222,12 +221,10 @@ function commonSettings(scope: IConstruct, { tokenLife }: TokenSourceProps, cred
   return { credentials: credentials?.reference, tokenLifeSeconds: tokenLife && lifeSeconds(scope, tokenLife) };
 }
 
-const LONGEST_LIFE = Duration.days(36_500);
-
 function lifeSeconds(scope: IConstruct, tokenLife: Duration): number {
   if (tokenLife.isUnresolved()) return tokenLife.toSeconds();
   const seconds = tokenLife.toSeconds({ integral: false });
-  if (seconds >= 1 && seconds <= LONGEST_LIFE.toSeconds()) return seconds;
+  if (isTokenLife(seconds)) return seconds;
   throw new SharedTokenTableError(scope, {
     what: '`tokenLife` is how long a token can be used.',
     got: tokenLife.toString(),

@@ -3,7 +3,7 @@ import { isReference } from './credentials';
 import { ENDPOINT_RULE, isEndpoint } from './endpoint';
 import type { ClientCredentialsOptions, HttpRequestOptions, RefreshTokenOptions } from './options';
 import { placeholdersIn } from './placeholders';
-import { LONGEST_LIFE_S } from './token-life';
+import { isFieldPath, isReservedParameter, isScope, isTokenLife, METHODS, RESERVED_PARAMETERS } from '../../src/private/source-rules';
 import { SharedTokenError } from '../index';
 
 /*
@@ -19,40 +19,33 @@ const isOneOf = (known: readonly string[]): Check => value => known.includes(val
 
 const A_TEXT: Rule = [isText, 'a non-empty string'];
 const AN_ENDPOINT: Rule = [isEndpoint, ENDPOINT_RULE];
-const A_PATH: Rule = [value => isText(value) && (value as string).split('.').every(isText), 'the path of a field, such as "token" or "data.token"'];
-
-/** These are set from options and credentials, and would be sent twice or silently replaced. */
-const RESERVED_PARAMETERS = [
-  'grant_type', 'client_secret', 'client_assertion', 'client_assertion_type', 'refresh_token', 'scope', 'audience', 'resource',
-];
+const A_PATH: Rule = [value => typeof value === 'string' && isFieldPath(value), 'the path of a field, such as "token" or "data.token"'];
 
 const COMMON: Readonly<Record<'credentials' | 'tokenLifeSeconds', Rule>> = {
   credentials: [
     areCredentials,
     'one of { secretArn }, { parameterName }, an object of fields, and a function that returns one; a name must not be empty (is the variable set?)',
   ],
-  tokenLifeSeconds: [value => typeof value === 'number' && value > 0 && value <= LONGEST_LIFE_S, 'a number of seconds above zero'],
+  tokenLifeSeconds: [value => typeof value === 'number' && isTokenLife(value), 'a number of seconds, from one to those of a hundred years'],
 };
 
 const TOKEN_ENDPOINT: Readonly<Record<keyof ClientCredentialsOptions & keyof RefreshTokenOptions, Rule>> = {
   tokenUrl: AN_ENDPOINT,
   ...COMMON,
   clientAuthentication: [isOneOf(CLIENT_AUTHENTICATION_METHODS), `one of ${CLIENT_AUTHENTICATION_METHODS.join(', ')}`],
-  scopes: [value => Array.isArray(value) && value.every(isText), 'an array of non-empty strings'],
+  scopes: [areScopes, 'an array of non-empty strings, at least one, without spaces, quotes, backslashes and what is not ASCII; leave it out if the server decides'],
   audience: A_TEXT,
   resource: A_TEXT,
   parameters: [
-    value => isObject(value) && Object.entries(value).every(([name, text]) => typeof text === 'string' && !RESERVED_PARAMETERS.includes(name)),
+    value => isObject(value) && Object.entries(value).every(([name, text]) => typeof text === 'string' && !isReservedParameter(name)),
     `an object of strings, without ${RESERVED_PARAMETERS.join(', ')}: those come from the credentials and from options of their own`,
   ],
 };
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH'];
-
 const HTTP_REQUEST: Readonly<Record<keyof HttpRequestOptions, Rule>> = {
   url: AN_ENDPOINT,
   ...COMMON,
-  method: [value => typeof value === 'string' && METHODS.includes(value.toUpperCase()), `one of ${METHODS.join(', ')}`],
+  method: [isOneOf(METHODS), `one of ${METHODS.join(', ')}`],
   headers: [areHeaders, 'an object of strings, with names and values that a header may have'],
   format: [isOneOf(['json', 'form']), 'json or form'],
   body: [value => isObject(value) && isJson(value), 'an object that JSON can express'],
@@ -76,11 +69,13 @@ export function checkHttpRequest(options: HttpRequestOptions): void {
   check('httpRequest', options, HTTP_REQUEST, ['url']);
   const { method = 'POST', headers, format, body = {}, credentials } = options;
   const invalid = (what: string) => invalidOption('httpRequest', what);
-  if (method.toUpperCase() === 'GET' && options.body) throw invalid('a GET request has no body: leave out "body", or set "method".');
+  if (method === 'GET' && options.body) throw invalid('a GET request has no body: leave out "body", or set "method".');
   if (format === 'form' && Object.values(body).some(value => !['string', 'number', 'boolean'].includes(typeof value))) {
     throw invalid('with the format "form", the values in "body" must be strings, numbers or booleans.');
   }
-  const [placeholder] = placeholdersIn([headers, body]);
+  const placeholders = placeholdersIn([headers, body]);
+  if (placeholders.includes('')) throw invalid('the placeholder "{{}}" names no field: write the name of a field between the braces, or remove them.');
+  const [placeholder] = placeholders;
   if (placeholder !== undefined && !credentials) throw invalid(`the placeholder "{{${placeholder}}}" needs the option "credentials".`);
 }
 
@@ -103,6 +98,10 @@ function areCredentials(value: unknown): boolean {
   if (typeof value === 'function') return true;
   if (!isObject(value)) return false;
   return !isReference(value) || (Object.keys(value).length === 1 && isText(value.secretArn ?? value.parameterName));
+}
+
+function areScopes(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isScope);
 }
 
 /** Neither a circle nor a BigInt. */

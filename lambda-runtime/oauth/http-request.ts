@@ -34,7 +34,7 @@ export function httpRequest(options: HttpRequestOptions): Refresh {
   const source = credentialSource(settings.credentials ?? {}, () => performance.now());
   return async ({ signal }) => withCredentials(source, signal, async fields => {
     const url = new URL(settings.url);
-    const request = { method: (settings.method ?? 'POST').toUpperCase(), headers: headersOf(settings, fields, source), body: bodyOf(settings, fields, source) };
+    const request = { method: settings.method ?? 'POST', headers: headersOf(settings, fields, source), body: bodyOf(settings, fields, source) };
     return resultOf(settings, url, await exchange(url, { ...request, signal }));
   });
 }

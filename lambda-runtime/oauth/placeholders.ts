@@ -1,4 +1,4 @@
-const PLACEHOLDER = /\{\{\s*([^{}]*?)\s*\}\}/g;
+import { PLACEHOLDER } from '../../src/private/source-rules';
 
 /**
  * A copy in which each `{{field}}` in a text, at any depth, is replaced by what `valueOf` says. Names of members are left as they are, and so is what looks

@@ -1,9 +1,8 @@
 import type { RefreshResult } from '../index';
 import { failure } from './failures';
 import { decodeJwt } from './libraries';
+import { LONGEST_LIFE_S } from '../../src/private/source-rules';
 
-/** A hundred years: what is longer is a moment taken for a life, or milliseconds for seconds. */
-export const LONGEST_LIFE_S = 3_153_600_000;
 /** Below this, epoch seconds (until the year 5138); from here on, epoch milliseconds (since 1973). */
 const FIRST_EPOCH_MS = 1e11;
 const A_NUMBER = /^\d+(\.\d+)?$/;

@@ -1,15 +1,7 @@
 import { Token } from 'aws-cdk-lib';
 import { IConstruct } from 'constructs';
 import { SharedTokenTableError } from './errors';
-
-/** Where a refresher's own machine is, without a network between that could listen. */
-const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
-
-/** What stands for a field of the credentials, in the values of a request. */
-const PLACEHOLDER = /\{\{\s*[^{}\s][^{}]*\}\}/;
-
-/** What stands for no field, since it names none. */
-const EMPTY_PLACEHOLDER = /\{\{\s*\}\}/;
+import { hasFragment, isEncryptedOrLocal, isFieldPath, isReservedParameter, isScope, placeholdersOf, ReservedParameter } from './source-rules';
 
 /** Ends of names, in letters alone, that say that a value is a credential. What stands before them does not matter: `X-Vault-Token`, `user[password]`. */
 const CREDENTIAL_NAME = new RegExp(`(${[
@@ -52,9 +44,8 @@ export function checkUrl(scope: IConstruct, option: string, url: string): void {
   if (url.includes('{{')) return refuse('URLs end up in logs and templates, so they hold no credentials.', 'a URL with {{...}}');
   const name = [...parsed.searchParams.keys()].find(isCredentialQuery);
   if (name !== undefined) return refuse('URLs end up in logs and templates, so they hold no credentials.', `a query with '${name}'`);
-  if (parsed.hash || url.includes('#')) return refuse('A request has no fragment.', `'${url}'`);
-  const isSafe = parsed.protocol === 'https:' || (parsed.protocol === 'http:' && LOCAL_HOSTS.includes(parsed.hostname));
-  if (!isSafe) refuse('Credentials are sent encrypted, or to the same machine.', `'${url}'`);
+  if (hasFragment(url)) return refuse('A request has no fragment.', `'${url}'`);
+  if (!isEncryptedOrLocal(parsed)) refuse('Credentials are sent encrypted, or to the same machine.', `'${url}'`);
 }
 
 function parse(url: string): URL | undefined {
@@ -65,12 +56,9 @@ function parse(url: string): URL | undefined {
   }
 }
 
-/** What a token endpoint takes as a scope: RFC 6749, section 3.3. */
-const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
-
 export function checkScopes(scope: IConstruct, scopes: string[] | undefined): void {
   if (scopes === undefined || Token.isUnresolved(scopes)) return;
-  const wrong = Array.isArray(scopes) ? scopes.find(one => !Token.isUnresolved(one) && !SCOPE.test(one)) : String(scopes);
+  const wrong = Array.isArray(scopes) ? scopes.find(one => !Token.isUnresolved(one) && !isScope(one)) : String(scopes);
   if (wrong === undefined && scopes.length > 0) return;
   throw new SharedTokenTableError(scope, {
     what: '`scopes` is a list of scopes, each an item of its own.',
@@ -80,28 +68,27 @@ export function checkScopes(scope: IConstruct, scopes: string[] | undefined): vo
   });
 }
 
-/** What the library sends by itself. */
-const RESERVED = new Map([
-  ['grant_type', 'choose another source'],
-  ['scope', 'use `scopes`'],
-  ['audience', 'use `audience`'],
-  ['resource', 'use `resource`'],
-  ['client_id', 'put it into the credentials'],
-  ['client_secret', 'put it into the credentials'],
-  ['refresh_token', 'put it into the credentials'],
-  ['client_assertion', 'use `clientAuthentication`'],
-  ['client_assertion_type', 'use `clientAuthentication`'],
-]);
+/** What to do instead. */
+const INSTEAD: Readonly<Record<ReservedParameter, string>> = {
+  grant_type: 'choose another source',
+  scope: 'use `scopes`',
+  audience: 'use `audience`',
+  resource: 'use `resource`',
+  client_id: 'put it into the credentials',
+  client_secret: 'put it into the credentials',
+  refresh_token: 'put it into the credentials',
+  client_assertion: 'use `clientAuthentication`',
+  client_assertion_type: 'use `clientAuthentication`',
+};
 
 export function checkParameters(scope: IConstruct, parameters: { readonly [name: string]: string }): void {
   for (const name of Object.keys(parameters)) {
-    const todo = RESERVED.get(name);
-    if (todo !== undefined) {
+    if (isReservedParameter(name)) {
       throw new SharedTokenTableError(scope, {
         what: `The parameter ${name} of a token request is not for \`parameters\`.`,
         got: `'${name}' among them`,
         expected: 'parameters that only this server knows',
-        todo: `Remove it, and ${todo}.`,
+        todo: `Remove it, and ${INSTEAD[name]}.`,
       });
     }
     if (isCredentialName(name)) refuseCredential(scope, `the parameter '${name}'`, 'Use `TokenSource.httpRequest`, whose body takes fields of the credentials.');
@@ -115,9 +102,9 @@ export function checkTemplates(scope: IConstruct, part: string, value: unknown, 
     for (const [key, inner] of Object.entries(value)) checkTemplates(scope, part, inner, Array.isArray(value) ? name : key);
     return;
   }
-  const isLiteral = typeof value === 'number' || (typeof value === 'string' && value !== '' && !PLACEHOLDER.test(value));
+  const isLiteral = typeof value === 'number' || (typeof value === 'string' && value !== '' && !namesField(value));
   if (isLiteral && isCredentialName(name)) refuseCredential(scope, `'${name}' in \`${part}\``, "Write the name of its field in the credentials, such as '{{apiKey}}'.");
-  if (typeof value !== 'string' || !EMPTY_PLACEHOLDER.test(value)) return;
+  if (typeof value !== 'string' || !placeholdersOf(value).includes('')) return;
   throw new SharedTokenTableError(scope, {
     what: 'Two pairs of braces stand for a field of the credentials.',
     got: `braces without a name ('{{}}') in \`${part}\``,
@@ -126,9 +113,13 @@ export function checkTemplates(scope: IConstruct, part: string, value: unknown, 
   });
 }
 
+function namesField(text: string): boolean {
+  return placeholdersOf(text).some(field => field !== '');
+}
+
 /** In text at any depth. Names are left as they are. */
 export function holdsPlaceholders(value: unknown): boolean {
-  if (typeof value === 'string') return PLACEHOLDER.test(value);
+  if (typeof value === 'string') return namesField(value);
   return typeof value === 'object' && value !== null && Object.values(value).some(holdsPlaceholders);
 }
 
@@ -151,7 +142,7 @@ export function checkHeaders(scope: IConstruct, headers: { readonly [name: strin
 
 /** A field of an answer, or a path of fields. */
 export function checkPath(scope: IConstruct, option: string, path: string | undefined): void {
-  if (path === undefined || Token.isUnresolved(path) || path.split('.').every(name => name !== '')) return;
+  if (path === undefined || Token.isUnresolved(path) || isFieldPath(path)) return;
   throw new SharedTokenTableError(scope, {
     what: `\`${option}\` names a field of the answer.`, got: `'${path}'`, expected: "a field such as 'token', or a path such as 'data.token'", todo: `Correct \`${option}\`.`,
   });

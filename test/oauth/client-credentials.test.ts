@@ -11,7 +11,7 @@ const sourceWith = (options: Partial<ClientCredentialsOptions> = {}) =>
   clientCredentials({ tokenUrl: server.tokenUrl, credentials: CLIENT, ...options });
 
 test('sends the grant alone where nothing else is asked for', async () => {
-  await ask(sourceWith({ scopes: [] }));
+  await ask(sourceWith());
   expect(server.last.form).toEqual({ grant_type: 'client_credentials' });
 });
 

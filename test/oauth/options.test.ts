@@ -46,7 +46,8 @@ describe.each(SOURCES)('%s', (name, make, url) => {
 
   test.each([
     'http://auth.example/token', 'http://localhost.auth.example/token', 'http://127.0.0.2/token', 'http://192.168.0.1/token', 'ftp://localhost/token',
-    'auth.example/token', '/token', '', `https://user:${SENTINEL}@auth.example/token`, 'https://auth.example/{{tenant}}', 1, null, new URL('https://auth.example'),
+    'auth.example/token', '/token', '', `https://user:${SENTINEL}@auth.example/token`, 'https://auth.example/{{tenant}}', 'https://auth.example/token#top',
+    'https://auth.example/token#', 1, null, new URL('https://auth.example'),
   ])('not the URL %s', value => {
     expect(optionErrorOf(() => make({ [url]: value })).message).toMatch(new RegExp(`^${name}: the option "${url}" must be a URL with https \\(http only for localhost`));
   });
@@ -65,12 +66,12 @@ describe.each(SOURCES)('%s', (name, make, url) => {
     expect(optionErrorOf(() => make({ credentials })).message).toMatch(`${name}: the option "credentials" must be one of { secretArn }, { parameterName }`);
   });
 
-  test.each([1, 0.5, 3600, 3_153_600_000])('a life of %d seconds', tokenLifeSeconds => {
+  test.each([1, 1.5, 3600, 3_153_600_000])('a life of %d seconds', tokenLifeSeconds => {
     expect(make({ tokenLifeSeconds })).toBeInstanceOf(Function);
   });
 
-  test.each([0, -1, NaN, Infinity, '3600', null, 3_153_600_001])('not a life of %p seconds', tokenLifeSeconds => {
-    expect(optionErrorOf(() => make({ tokenLifeSeconds })).message).toContain('"tokenLifeSeconds" must be a number of seconds above zero');
+  test.each([0, 0.999, -1, NaN, Infinity, '3600', null, 3_153_600_001])('not a life of %p seconds', tokenLifeSeconds => {
+    expect(optionErrorOf(() => make({ tokenLifeSeconds })).message).toContain('"tokenLifeSeconds" must be a number of seconds, from one to');
   });
 });
 
@@ -91,13 +92,15 @@ describe.each(GRANTS)('%s, as a grant', (name, make) => {
     ['scopes', ['a', ''], 'an array of non-empty strings'],
     ['scopes', [1], 'an array of non-empty strings'],
     ['scopes', null, 'an array of non-empty strings'],
+    ['scopes', [], 'at least one'],
+    ...['a b', 'a\tb', 'a"b', 'a\\b', 'é', 'a\n'].map((scope): [string, unknown, string] => ['scopes', ['a', scope], 'without spaces, quotes, backslashes']),
     ['audience', '', 'a non-empty string'],
     ['audience', ['a'], 'a non-empty string'],
     ['resource', 1, 'a non-empty string'],
     ['parameters', 'a=b', 'an object of strings'],
     ['parameters', { a: 1 }, 'an object of strings'],
     ['parameters', ['a'], 'an object of strings'],
-    ...['grant_type', 'client_secret', 'client_assertion', 'client_assertion_type', 'refresh_token', 'scope', 'audience', 'resource']
+    ...['grant_type', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type', 'refresh_token', 'scope', 'audience', 'resource']
       .map((parameter): [string, unknown, string] => ['parameters', { [parameter]: SENTINEL }, parameter]),
   ])('not %s: %j', (option, value, rule) => {
     const { message } = optionErrorOf(() => make({ ...ENDPOINT, [option]: value }));
@@ -117,8 +120,15 @@ describe('httpRequest, as a request', () => {
     expect(optionErrorOf(() => request({ url: REQUEST.url, ...options })).message).toBe('httpRequest: the placeholder "{{token}}" needs the option "credentials".');
   });
 
+  test.each([{ body: { a: [{ b: 'c {{}}' }] } }, { body: { a: '{{user}}{{ }}' } }, { headers: { 'x-a': '{{}}' } }])('no placeholder without a name: %j', options => {
+    for (const needed of [REQUEST, { url: REQUEST.url }]) {
+      expect(optionErrorOf(() => request({ ...needed, ...options })).message).toMatch(/^httpRequest: the placeholder "{{}}" names no field/);
+    }
+  });
+
   test.each<[string, unknown, string]>([
-    ['method', 'FETCH', 'one of GET, POST, PUT, PATCH'],
+    ['method', 'FETCH', 'one of GET, PATCH, POST, PUT'],
+    ['method', 'get', 'one of GET'],
     ['method', 1, 'one of GET'],
     ['headers', 'a: b', 'an object of strings'],
     ['headers', { a: 1 }, 'an object of strings'],
@@ -149,8 +159,8 @@ describe('httpRequest, as a request', () => {
     expect(make({ format: 'json', body: { a: value } })).toBeInstanceOf(Function);
   });
 
-  test.each(['GET', 'get'])('no body with %s', method => {
-    expect(optionErrorOf(() => make({ method, body: {} })).message).toContain('a GET request has no body');
+  test('no body with GET', () => {
+    expect(optionErrorOf(() => make({ method: 'GET', body: {} })).message).toContain('a GET request has no body');
   });
 });
 
