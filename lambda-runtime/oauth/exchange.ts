@@ -92,7 +92,8 @@ function refusal(url: URL, status: number, json: JsonAnswer | undefined, retryAf
 /** An answer without a token: some providers refuse with status 200. */
 export function noToken(url: URL, json: JsonAnswer, field: string): RefreshError {
   if (codeOf(json.error) !== undefined) return refusal(url, 200, json);
-  return failure('ACCESS_TOKEN_MISSING', `${endpoint(url)} answered without a token: ${field} is absent, empty or no text. Check the URL and the settings of the request.`);
+  return failure('ACCESS_TOKEN_MISSING', `${endpoint(url)} answered without a token: ${field} is absent, empty, no text, or has white space or control characters in ` +
+    'it. Check the URL and the settings of the request.');
 }
 
 /** The origin alone: the rest may hold what was sent. */

@@ -29,7 +29,7 @@ export type SourceErrorCode =
   | 'ANSWER_NOT_JSON'
   /** The answer is JSON, and not as RFC 6749 says. */
   | 'ANSWER_INVALID'
-  /** The answer holds no access token. */
+  /** The answer holds no access token, or one with white space or control characters in it. */
   | 'ACCESS_TOKEN_MISSING'
   /** The token is not a bearer token. */
   | 'TOKEN_TYPE_UNSUPPORTED'

@@ -1,3 +1,4 @@
+import { accessTokenIn } from './access-token';
 import { checkHttpRequest } from './check-options';
 import { type CredentialSource, credentialSource, textField } from './credentials';
 import { exchange, type JsonAnswer, noToken } from './exchange';
@@ -39,8 +40,6 @@ export function httpRequest(options: HttpRequestOptions): Refresh {
   });
 }
 
-const CONTROL_CHARACTER = /[\u0000-\u001F\u007F]/;
-
 /** A copy of what JSON says of it: dates are text there. */
 function asJson<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
@@ -72,18 +71,12 @@ function bodyOf({ body, format = 'json' }: HttpRequestOptions, fields: Credentia
 
 function resultOf(options: HttpRequestOptions, url: URL, answer: JsonAnswer): RefreshResult {
   const { accessTokenField = 'access_token', expiresInField, expiresAtField, tokenLifeSeconds } = options;
-  const accessToken = tokenIn(valueAt(answer, accessTokenField));
+  const accessToken = accessTokenIn(valueAt(answer, accessTokenField));
   if (accessToken === undefined) throw noToken(url, answer, accessTokenField);
   // A field that was named must be there; the one that OAuth names may.
   const named = (field: string | undefined) => field === undefined ? undefined : valueAt(answer, field) ?? null;
   const expiresIn = expiresInField === undefined ? answer.expires_in : named(expiresInField);
   return { accessToken, ...tokenLife({ accessToken, expiresIn, expiresAt: named(expiresAtField), tokenLifeSeconds }, Date.now()) };
-}
-
-/** As it goes into a header: without the white space around it, which servers add, and with none in it. */
-function tokenIn(value: unknown): string | undefined {
-  const text = typeof value === 'string' ? value.trim() : '';
-  return text === '' || CONTROL_CHARACTER.test(text) ? undefined : text;
 }
 
 /** Follows a dotted path; a number in it is a place in an array. */

@@ -1,3 +1,4 @@
+import { accessTokenIn } from './access-token';
 import { clientAuthentication } from './client-authentication';
 import { type CredentialSource, invalidField, textField } from './credentials';
 import { exchange, type JsonAnswer, noToken } from './exchange';
@@ -71,10 +72,11 @@ export function grantParameters({ scopes = [], audience, resource, parameters }:
  * our own rules, and some servers write the scopes in a way of their own. Null and empty texts are what many servers write for "none".
  */
 function judgeable(answer: JsonAnswer, url: URL): Response {
-  const read = ['access_token', 'token_type', 'refresh_token'].map(name => [name, answer[name]] as const);
+  const access_token = accessTokenIn(answer.access_token);
+  if (access_token === undefined) throw noToken(url, answer, 'access_token');
+  const read = ['token_type', 'refresh_token'].map(name => [name, answer[name]] as const);
   const said = Object.fromEntries(read.filter(([, value]) => value !== null && value !== ''));
-  if (typeof said.access_token !== 'string') throw noToken(url, answer, 'access_token');
-  return new Response(JSON.stringify(said), { headers: { 'content-type': 'application/json' } });
+  return new Response(JSON.stringify({ access_token, ...said }), { headers: { 'content-type': 'application/json' } });
 }
 
 function notBearer(): RefreshError {

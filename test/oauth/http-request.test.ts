@@ -106,8 +106,10 @@ describe('the answer', () => {
   test('may have white space around the token, and none in it: it goes into a header', async () => {
     answering(json({ access_token: ' abc\n', expires_in: 60 }));
     expect(await ask(sourceWith())).toMatchObject({ accessToken: 'abc' });
-    answering(json({ access_token: 'a\r\nX: y', expires_in: 60 }));
-    expect(await failureFrom(sourceWith())).toMatchObject({ code: 'ACCESS_TOKEN_MISSING' });
+    for (const access_token of ['a\r\nX: y', 'a b', 'a\u00A0b', 'a\u0000b', 'a\u007Fb', 'a\u0000']) {
+      answering(json({ access_token, expires_in: 60 }));
+      expect(await failureFrom(sourceWith())).toMatchObject({ code: 'ACCESS_TOKEN_MISSING', message: expect.stringContaining('white space') });
+    }
   });
 
   test('holds token and life where OAuth puts them', async () => {

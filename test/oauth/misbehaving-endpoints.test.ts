@@ -246,6 +246,16 @@ describe.each(OAUTH_SOURCES)('%s, by the rules of OAuth', (_, sourceAt) => {
     expect(error).toMatchObject({ code: 'ANSWER_INVALID', message: expect.stringMatching(`${field}.*httpRequest`) });
   });
 
+  test.each(['a b', 'a\r\nX: y', 'a\u00A0b', 'a\u0000b', 'a\u007Fb', 'a\u0000', ' \n'])('a token with white space or control characters in it is none: %j', async access_token => {
+    expect(await failureAt({ access_token, token_type: 'Bearer' }))
+      .toMatchObject({ code: 'ACCESS_TOKEN_MISSING', message: expect.stringMatching(/access_token .* white space/) });
+  });
+
+  test('white space around the token is no part of it', async () => {
+    const server = stopLater(await WildServer.start(json({ access_token: ` ${TOKEN}\n`, token_type: 'Bearer' })));
+    expect(await ask(sourceAt(server.url))).toMatchObject({ accessToken: TOKEN });
+  });
+
   test.each(['bearer', 'BEARER', 'Bearer'])('%s is a bearer token', async token_type => {
     const server = stopLater(await WildServer.start(json({ access_token: TOKEN, token_type })));
     expect(await ask(sourceAt(server.url))).toMatchObject({ accessToken: TOKEN });
