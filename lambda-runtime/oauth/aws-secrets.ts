@@ -1,67 +1,37 @@
 import { failure, type SourceErrorCode } from './failures';
-import type { SecretReference } from '../../src/private/source-settings';
+import type { RefreshError } from '../index';
 
 /*
- * The only file here that knows the AWS SDK. Its clients are loaded when they are needed: whoever keeps no secrets in AWS needs neither.
+ * What the secrets of Secrets Manager and of Systems Manager have in common; secrets-manager.ts and ssm.ts know the SDK's clients. These are loaded when they are
+ * needed: whoever keeps no secrets in AWS needs neither.
  */
 
 /** The text of a secret; undefined where it has none (it is binary). */
 export type ReadSecret = (signal: AbortSignal) => Promise<string | undefined>;
 
-interface Sdk {
-  readonly SecretsManager: typeof import('@aws-sdk/client-secrets-manager');
-  readonly SystemsManager: typeof import('@aws-sdk/client-ssm');
-}
-
-/* Written out, so that bundlers see the names; in a `try` they do not insist on them. `require` finds what Lambda has, while `import()` knows no NODE_PATH. */
-/* eslint-disable @typescript-eslint/no-require-imports */
-const LOAD = {
-  SecretsManager: ['@aws-sdk/client-secrets-manager', () => {
-    try { return require('@aws-sdk/client-secrets-manager') as Sdk['SecretsManager']; } catch { return undefined; }
-  }],
-  SystemsManager: ['@aws-sdk/client-ssm', () => {
-    try { return require('@aws-sdk/client-ssm') as Sdk['SystemsManager']; } catch { return undefined; }
-  }],
-} as const;
-/* eslint-enable @typescript-eslint/no-require-imports */
-
-/** @throws RefreshError AWS_SDK_MISSING */
-function load<Name extends keyof Sdk>(name: Name): Sdk[Name] {
-  const [packageName, get] = LOAD[name];
-  const sdk = get() as Sdk[Name] | undefined;
-  if (sdk) return sdk;
-  throw failure('AWS_SDK_MISSING', `The credentials are in AWS, and the package ${packageName} that reads them was not found: install it, or leave it out of ` +
-    'the bundle, since Lambda\'s Node.js runtimes have it.');
-}
-
-/** How to read what a reference names. A client is made with the first read, and kept. */
-export function awsSecret({ secretArn, parameterName }: SecretReference): ReadSecret {
+/**
+ * @param secret as messages name it
+ * @param connect makes a client, with the first read: it is kept
+ */
+export function awsSecret(secret: string, connect: () => ReadSecret): ReadSecret {
   let read: ReadSecret | undefined;
-  const readerOf = () => parameterName === undefined ? secretReader(secretArn!) : parameterReader(parameterName);
   return async signal => {
-    read ??= readerOf();
+    read ??= connect();
     try {
       return await read(signal);
     } catch (error) {
-      throw translate(error, parameterName === undefined ? `secret "${secretArn}"` : `parameter "${parameterName}"`);
+      throw translate(error, secret);
     }
   };
 }
 
-function secretReader(SecretId: string): ReadSecret {
-  const { SecretsManagerClient, GetSecretValueCommand } = load('SecretsManager');
-  const client = new SecretsManagerClient(regionOf(SecretId));
-  return async abortSignal => (await client.send(new GetSecretValueCommand({ SecretId }), { abortSignal })).SecretString;
-}
-
-function parameterReader(Name: string): ReadSecret {
-  const { SSMClient, GetParameterCommand } = load('SystemsManager');
-  const client = new SSMClient(regionOf(Name));
-  return async abortSignal => (await client.send(new GetParameterCommand({ Name, WithDecryption: true }), { abortSignal })).Parameter?.Value;
+export function sdkMissing(packageName: string): RefreshError {
+  return failure('AWS_SDK_MISSING', `The credentials are in AWS, and the package ${packageName} that reads them was not found: install it, or leave it out of ` +
+    'the bundle, since Lambda\'s Node.js runtimes have it.');
 }
 
 /** A secret may be in another region than the function. */
-function regionOf(id: string): { readonly region?: string } {
+export function regionOf(id: string): { readonly region?: string } {
   const region = /^arn:[^:]+:[^:]+:([^:]+):/.exec(id)?.[1];
   return region ? { region } : {};
 }

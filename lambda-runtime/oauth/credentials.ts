@@ -1,7 +1,8 @@
-import { awsSecret } from './aws-secrets';
 import { failure } from './failures';
 import type { CredentialFields, Credentials, CredentialsFunction } from './options';
+import { secretsManagerSecret } from './secrets-manager';
 import { orAborted, sharedRead, type SharedRead } from './shared-read';
+import { ssmParameter } from './ssm';
 import type { SecretReference } from '../../src/private/source-settings';
 import { RefreshError } from '../index';
 
@@ -24,10 +25,9 @@ export function credentialSource(credentials: Credentials, monotonic: () => numb
   return { name: 'the option credentials', read: given, readAgain: given };
 }
 
-function storedSource(reference: SecretReference, monotonic: () => number): CredentialSource {
-  const { secretArn, parameterName } = reference;
+function storedSource({ secretArn, parameterName }: SecretReference, monotonic: () => number): CredentialSource {
   const name = parameterName === undefined ? `the secret "${secretArn}"` : `the parameter "${parameterName}"`;
-  const readText = awsSecret(reference);
+  const readText = parameterName === undefined ? secretsManagerSecret(secretArn!) : ssmParameter(parameterName);
   return { name, ...sharedRead(async signal => fieldsIn(await readText(signal), name), monotonic) };
 }
 

@@ -1,0 +1,24 @@
+import { awsSecret, type ReadSecret, regionOf, sdkMissing } from './aws-secrets';
+
+/*
+ * The only file that knows the SDK's client for Systems Manager.
+ */
+
+/** @param Name name or ARN */
+export function ssmParameter(Name: string): ReadSecret {
+  return awsSecret(`parameter "${Name}"`, () => {
+    const { SSMClient, GetParameterCommand } = sdk();
+    const client = new SSMClient(regionOf(Name));
+    return async abortSignal => (await client.send(new GetParameterCommand({ Name, WithDecryption: true }), { abortSignal })).Parameter?.Value;
+  });
+}
+
+/** As in secrets-manager.ts. */
+function sdk(): typeof import('@aws-sdk/client-ssm') {
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports
+    return require('@aws-sdk/client-ssm') as ReturnType<typeof sdk>;
+  } catch {
+    throw sdkMissing('@aws-sdk/client-ssm');
+  }
+}
