@@ -17,6 +17,8 @@ export interface Asking {
   view(): AskingView;
   /** The item was looked at. */
   looked(): void;
+  /** A wait begins, after which it may ask. */
+  prepare(): void;
   /** A lease or a cool-down is seen: somebody refreshes, or has tried. */
   seesNews(): void;
   /**
@@ -56,6 +58,9 @@ export function asking({ tokenId, host, memory }: TokenMeans, port: RefresherPor
     view: () => ({ looks, isUnderWay: underWay !== undefined, attempts, isHopeless: refusal !== undefined }),
     looked() {
       looks++;
+    },
+    prepare() {
+      port.prepare?.();
     },
     seesNews() {
       looks = attempts = inVain = 0;

@@ -1,6 +1,6 @@
 import type { SharedTokenErrorCode } from './errors';
 import {
-  askIn, COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS,
+  askIn, COOL_DOWN_WORTH_WAITING_MS, coolDownLeft, idleLookIn, isIssuedSince, LEASE_GRACE_MS, leaseEndsIn, minimumAge, nextLookIn, READER_PATIENCE_MS,
   refreshAheadFrom, timeEnoughToClaim, usableUntil,
 } from './timing';
 import type { StoredToken, TokenItem } from './token-item';
@@ -96,8 +96,8 @@ export function decide(situation: Situation): Decision {
   if (isUsable(token, rejection, now) && !isSucceeded(token, situation)) return { action: 'use', token, ahead: refreshAhead(token, situation) };
   if (!situation.fresh) return { action: 'read' };
   if (item?.lease && isLeaseAlive(situation)) {
-    const { leaseWatchedMs: watchedMs, jitter } = situation;
-    return { action: 'wait', reason: 'lease', ms: nextLookIn({ lease: item.lease, refreshMs: item.refreshMs, watchedMs }, now, jitter) };
+    const running = { lease: item.lease, refreshMs: item.refreshMs, watchedMs: watchedMs(situation) };
+    return { action: 'wait', reason: 'lease', ms: nextLookIn(running, now, situation.jitter) };
   }
   const pause = coolingDown(situation);
   if (pause) return pause;
@@ -125,8 +125,14 @@ function isSucceeded({ accessToken }: StoredToken, situation: Situation): boolea
   return accessToken === situation.doubted && (!situation.fresh || isLeaseAlive(situation));
 }
 
-function isLeaseAlive({ item, now, leaseWatchedMs }: Situation): boolean {
-  return item?.lease ? leaseEndsIn(item.lease, now, leaseWatchedMs) > 0 : false;
+function isLeaseAlive(situation: Situation): boolean {
+  const { item, now } = situation;
+  return item?.lease ? leaseEndsIn(item.lease, now, watchedMs(situation)) > 0 : false;
+}
+
+/** Whom a reader asks may have begun to watch a moment ago, and goes by the table's time alone: so a reader waits for that, too. */
+function watchedMs({ leaseWatchedMs, mayRefresh, asking }: Situation): number {
+  return !mayRefresh && asking ? leaseWatchedMs - LEASE_GRACE_MS : leaseWatchedMs;
 }
 
 /** Inside the window one instance refreshes, at its own moment; nobody else waits for it. */

@@ -46,6 +46,13 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
   };
 
   return {
+    prepare() {
+      try {
+        sdk();
+      } catch {
+        // Said by who asks.
+      }
+    },
     async ask(asked, how, abortSignal) {
       const { LambdaClient, InvokeCommand } = sdk();
       const region = ARN.exec(functionName)?.[1];

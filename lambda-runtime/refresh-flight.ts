@@ -155,7 +155,9 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   const lookAfter = async (ms: number): Promise<void> => {
     lead.tell('waiting', { until: host.now() + ms, leaseId: memory.item?.lease?.id });
     const answered = asks?.answered();
-    await host.sleep(Math.min(ms, timeLeft()), answered ? AbortSignal.any([stop, answered]) : stop);
+    const wait = host.sleep(Math.min(ms, timeLeft()), answered ? AbortSignal.any([stop, answered]) : stop);
+    asks?.prepare();
+    await wait;
     checkTime();
     await look(timeLeft);
   };

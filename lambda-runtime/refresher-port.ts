@@ -2,6 +2,8 @@ import type { RefreshAsk } from '../src/private/contract';
 
 /** The port to the function that refreshes a token for those who only read it. It is told which token was refused, never the token. */
 export interface RefresherPort {
+  /** Loads what asking takes: while there is time for it. */
+  prepare?(): void;
   /**
    * Asks for a refresh, and waits until it is done, or found not to be due. `ahead`: nobody needs the successor yet, so that it is handed in and not waited for.
    *

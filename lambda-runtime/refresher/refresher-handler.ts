@@ -49,6 +49,8 @@ export function refresherHandler({ tokenId = process.env[ENV.TOKEN_ID] ?? '', re
     throw new SharedTokenError('INVALID_TOKEN_ID', `A refresher is told its token by the variable ${ENV.TOKEN_ID}, which addRefresher sets, or by the option "tokenId".`);
   }
   let fetched = 0;
+  /** Of the last refresh that failed here: a cool-down alone does not say what to mend. */
+  let remedy = '';
   const token = new SharedToken(tokenId, {
     ...options,
     refresh: async request => {
@@ -78,8 +80,9 @@ export function refresherHandler({ tokenId = process.env[ENV.TOKEN_ID] ?? '', re
       if (!(error instanceof SharedTokenError)) throw error;
       // Readers find a cool-down in the table; and what makes no sense is nobody's failure but theirs.
       const isReaders = fields.asked !== undefined && !isScheduled(context);
-      if (!isReaders || !['COOLING_DOWN', 'INVALID_OPTION'].includes(error.code)) throw withoutCause(error);
-      return { refreshed: false };
+      if (isReaders && ['COOLING_DOWN', 'INVALID_OPTION'].includes(error.code)) return { refreshed: false };
+      if (error.code !== 'COOLING_DOWN') remedy = remedyIn(error);
+      throw withoutCause(error, remedy);
     }
   };
 }
@@ -97,8 +100,12 @@ function isScheduled({ invokedFunctionArn = '' }: Partial<RefresherContext> = {}
   return invokedFunctionArn.split(':')[7] === SCHEDULE_ALIAS;
 }
 
-/** Lambda logs an error with all that hangs on it, and what `refresh` threw may hold a request. What our own sources say is made to be read. */
-function withoutCause({ code, message, tokenId, retryAt, cause }: SharedTokenError): SharedTokenError {
-  const why = cause instanceof RefreshError ? ` ${cause.message}` : '';
-  return new SharedTokenError(code, message + why, { tokenId, retryAt });
+/** What our own sources say is made to be read. */
+function remedyIn({ cause }: SharedTokenError): string {
+  return cause instanceof RefreshError ? ` ${cause.message}` : '';
+}
+
+/** Lambda logs an error with all that hangs on it, and what `refresh` threw may hold a request. */
+function withoutCause({ code, message, tokenId, retryAt }: SharedTokenError, remedy: string): SharedTokenError {
+  return new SharedTokenError(code, message.replace(': see the cause.', '.') + remedy, { tokenId, retryAt });
 }

@@ -19,7 +19,7 @@ export function* waiters(): Generator<Contender> {
   for (const [index, { name }] of STRATEGIES.entries()) {
     yield runtimeContender(name, brokenRuntime({
       file: 'decide.ts',
-      find: /nextLookIn\(\{[^}]*\}, now, jitter\)/,
+      find: /nextLookIn\(running, now, situation\.jitter\)/,
       replace: `(require('../simulation/budget/strategies') as typeof import('../simulation/budget/strategies')).STRATEGIES[${index}]!.look(situation)`,
     }));
   }

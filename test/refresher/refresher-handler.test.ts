@@ -138,6 +138,12 @@ describe('a refresh that fails', () => {
     await expect(handler(undefined, context('12'))).rejects.toMatchObject({ message: expect.stringContaining('check the URL') as string });
   });
 
+  test('is remembered while it cools down: the retries of Lambda say what to do, too', async () => {
+    const handler = failing(new RefreshError('invalid_client', { message: 'Check the secret.' }));
+    await expect(handler(undefined, context('12'))).rejects.toMatchObject({ code: 'REFRESH_FAILED', message: expect.stringMatching(/\(invalid_client\)\. Check the secret\.$/) as string });
+    await expect(handler(undefined, context('12'))).rejects.toMatchObject({ code: 'COOLING_DOWN', message: expect.stringMatching(/invalid_client.*Check the secret\.$/) as string });
+  });
+
   test('leaves the stored token as it is, and readers are told by the table', async () => {
     const before = stored();
     await table().put(before);

@@ -78,6 +78,16 @@ describe('a reader whose token was refused', () => {
     expect(refresher.invocations).toEqual([]);
   });
 
+  test('whose refresher died asks when that one\'s lease is over for others, too: the first ask helps', async () => {
+    const old = stored();
+    time.put(old);
+    const { refresher, reader } = start();
+    const token = await refused({ reader });
+    time.put({ ...old, lease: leaseOf(3 * SECOND) });
+    expect(await time.until(token.get())).toBe('new');
+    expect(refresher.invocations).toHaveLength(1);
+  });
+
   test('asks nobody during a cool-down, and fails with the time of the next try', async () => {
     const old = stored();
     time.put(old);
