@@ -58,7 +58,7 @@ export interface TokenRefresherProps {
   readonly timeout?: Duration;
 
   /**
-   * How long one auth request may take, for providers that are slow. So long may others have to wait for a refresher that died in the middle of it. Below `timeout`.
+   * How long one auth request may take, for providers that are slow. So long may others have to wait for a refresher that died in the middle of it. Below `timeout`, and at most 880 seconds.
    *
    * @default Duration.seconds(10)
    */
