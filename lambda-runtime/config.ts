@@ -103,9 +103,9 @@ export function refresherOf(tokenId: string, { refresh, refresher }: SharedToken
   const variable = process.env[ENV.REFRESHERS];
   if (!variable) return undefined;
   try {
-    const names = JSON.parse(variable) as Record<string, unknown>;
-    const name = Object.hasOwn(names, tokenId) ? names[tokenId] : undefined;
-    if (name === undefined || isText(name)) return name as string | undefined;
+    const names: unknown = JSON.parse(variable);
+    const name = Object.hasOwn(names as object, tokenId) ? (names as Record<string, unknown>)[tokenId] : undefined;
+    if (typeof names === 'object' && (name === undefined || isText(name))) return name as string | undefined;
   } catch {
     // Not even JSON.
   }

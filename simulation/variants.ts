@@ -155,7 +155,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'readers never ask',
     breaks: ['I4'],
-    patch: { file: 'decide.ts', find: /looks < 2 \?/, replace: 'looks < Infinity ?' },
+    patch: { file: 'decide.ts', find: /looks < 2 && !isHopeless \?/, replace: 'looks < Infinity ?' },
   },
   {
     name: 'a refresher does whatever it is asked',

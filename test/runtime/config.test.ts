@@ -1,4 +1,4 @@
-import { callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, sinceOf, tableOf } from '../../lambda-runtime/config';
+import { callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, refresherOf, sinceOf, tableOf } from '../../lambda-runtime/config';
 import { SharedTokenError } from '../../lambda-runtime/errors';
 import type { CallOptions, SharedTokenOptions } from '../../lambda-runtime/public-types';
 import { ENV, TOKEN_ID_MAX_BYTES } from '../../src/private/contract';
@@ -70,14 +70,18 @@ describe('the options of a token', () => {
 
   test('all are optional, and undefined is as good as absent', () => {
     expect(check({})).not.toThrow();
-    expect(check({ refresh: undefined, table: undefined, authLimitMs: undefined, onEvent: undefined })).not.toThrow();
-    expect(check({ refresh: async () => ({ accessToken: 'a' }), table: 'Tokens', authLimitMs: 5_000, onEvent: () => undefined })).not.toThrow();
+    expect(check({ refresh: undefined, refresher: undefined, source: undefined, table: undefined, authLimitMs: undefined, onEvent: undefined })).not.toThrow();
+    expect(check({ refresh: async () => ({ accessToken: 'a' }), refresher: 'refresh-crm', source: 'crm#1', table: 'Tokens', authLimitMs: 5_000, onEvent: () => undefined })).not.toThrow();
+  });
+
+  test.each([[{ refresher: '' }, 'refresher'], [{ refresher: 7 }, 'refresher'], [{ source: {} }, 'source']])('%j is refused', (options, name) => {
+    expect(refusal(options).message).toContain(`"${name}"`);
   });
 
   test.each(['tabel', 'timeoutMs', 'constructor', 'toString'])('an unknown option "%s" is refused, and the known ones are named', name => {
     const { message } = refusal({ [name]: SENTINEL });
     expect(message).toContain(`"${name}"`);
-    expect(message).toContain('refresh, table, authLimitMs, onEvent');
+    expect(message).toContain('refresh, refresher, source, table, authLimitMs, onEvent');
     expect(message).not.toContain(SENTINEL);
   });
 
@@ -245,5 +249,36 @@ describe('the holder\'s name', () => {
 
   test('is at most 256 characters, so that no id can make the item large', () => {
     expect(holderName({ context: { awsRequestId: 'x'.repeat(10_000), ...contextWith(1) } })).toHaveLength(256);
+  });
+});
+
+describe('whom a reader asks', () => {
+  const ofVariable = (variable: string | undefined, options: SharedTokenOptions = {}): string | undefined => {
+    process.env[ENV.REFRESHERS] = variable;
+    if (variable === undefined) delete process.env[ENV.REFRESHERS];
+    try {
+      return refresherOf('crm', options);
+    } finally {
+      delete process.env[ENV.REFRESHERS];
+    }
+  };
+
+  test('stands in the variable, under the id of the token', () => {
+    expect(ofVariable('{"crm":"refresh-crm","erp":"refresh-erp"}')).toBe('refresh-crm');
+    expect(ofVariable('{"erp":"refresh-erp"}')).toBeUndefined();
+    expect(ofVariable(undefined)).toBeUndefined();
+    expect(ofVariable('')).toBeUndefined();
+  });
+
+  test('is what the option says, before the variable', () => {
+    expect(ofVariable('{"crm":"refresh-crm"}', { refresher: 'another' })).toBe('another');
+  });
+
+  test('is nobody for who refreshes for itself', () => {
+    expect(ofVariable('{"crm":"refresh-crm"}', { refresh: async () => ({ accessToken: 'a' }) })).toBeUndefined();
+  });
+
+  test.each(['no JSON', '7', 'null', '"crm"', '{"crm":7}', '{"crm":""}', '{"crm":null}'])('a variable that holds something else is an error that names it: %s', variable => {
+    expect(errorOf(() => ofVariable(variable))).toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining(ENV.REFRESHERS) as string });
   });
 });
