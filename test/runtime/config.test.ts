@@ -71,7 +71,9 @@ describe('the options of a token', () => {
   test('all are optional, and undefined is as good as absent', () => {
     expect(check({})).not.toThrow();
     expect(check({ refresh: undefined, refresher: undefined, source: undefined, table: undefined, authLimitMs: undefined, onEvent: undefined })).not.toThrow();
-    expect(check({ refresh: async () => ({ accessToken: 'a' }), refresher: 'refresh-crm', source: 'crm#1', table: 'Tokens', authLimitMs: 5_000, onEvent: () => undefined })).not.toThrow();
+    const refresh = async () => ({ accessToken: 'a' });
+    const others = { refresher: 'refresh-crm', source: 'crm#1', table: 'Tokens', authLimitMs: 5_000, onEvent: () => undefined };
+    expect(check({ refresh, ...others })).not.toThrow();
   });
 
   test.each([[{ refresher: '' }, 'refresher'], [{ refresher: 7 }, 'refresher'], [{ source: {} }, 'source']])('%j is refused', (options, name) => {
