@@ -70,7 +70,8 @@ describe('the options of a token', () => {
 
   test('all are optional, and undefined is as good as absent', () => {
     expect(check({})).not.toThrow();
-    expect(check({ refresh: undefined, refresher: undefined, source: undefined, table: undefined, authLimitMs: undefined, onEvent: undefined })).not.toThrow();
+    const names = ['refresh', 'refresher', 'source', 'table', 'authLimitMs', 'onEvent'];
+    expect(check(Object.fromEntries(names.map(name => [name, undefined])))).not.toThrow();
     const refresh = async () => ({ accessToken: 'a' });
     const others = { refresher: 'refresh-crm', source: 'crm#1', table: 'Tokens', authLimitMs: 5_000, onEvent: () => undefined };
     expect(check({ refresh, ...others })).not.toThrow();
