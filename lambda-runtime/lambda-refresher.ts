@@ -12,6 +12,8 @@ const ARN = /^arn:[^:]+:lambda:([^:]+):/;
 
 const BAD_CREDENTIALS = ['ACCESS_DENIED', 'cannot be invoked: these AWS credentials are missing, refused or expired.'] as const;
 
+const BAD_NAME = ['REFRESHER_FAILED', `does not exist in this account and region: deploy it, or check its name or ARN (the option "refresher", or ${ENV.REFRESHERS}).`] as const;
+
 /** Answers that asking again does not cure, with what to do. */
 const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> = {
   AccessDeniedException: ['ACCESS_DENIED', 'may not be invoked by this function: attach it (refresher.attachTo).'],
@@ -19,9 +21,9 @@ const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> =
   InvalidSignatureException: BAD_CREDENTIALS,
   ExpiredTokenException: BAD_CREDENTIALS,
   CredentialsProviderError: BAD_CREDENTIALS,
-  ResourceNotFoundException: ['REFRESHER_FAILED', `does not exist in this account and region: deploy it, or check its name (the option "refresher", or ${ENV.REFRESHERS}).`],
-  InvalidParameterValueException: ['REFRESHER_FAILED', `is no name or ARN of a function: check it (the option "refresher", or ${ENV.REFRESHERS}).`],
-  ValidationException: ['REFRESHER_FAILED', `is no name or ARN of a function: check it (the option "refresher", or ${ENV.REFRESHERS}).`],
+  ResourceNotFoundException: BAD_NAME,
+  InvalidParameterValueException: BAD_NAME,
+  ValidationException: BAD_NAME,
 };
 const NO_REGION = ['REFRESHER_FAILED', 'cannot be found without a region: set AWS_REGION, or give its ARN.'] as const;
 
