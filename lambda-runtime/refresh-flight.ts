@@ -107,7 +107,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       if (decision.action === 'wait') {
         if (decision.reason === 'idle' && lead.refresh) tooLittleMs ??= timeLeft();
         if (decision.reason !== 'idle') asks?.seesNews();
-        await lookAfter(decision.ms);
+        await lookAfter(decision.ms, decision.reason);
         if (decision.reason !== 'idle') lookingSince = host.monotonic();
       } else if (decision.action === 'read') {
         await look(timeLeft);
@@ -152,11 +152,11 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     fresh = true;
   };
 
-  const lookAfter = async (ms: number): Promise<void> => {
+  const lookAfter = async (ms: number, reason?: 'lease' | 'cool-down' | 'idle'): Promise<void> => {
     lead.tell('waiting', { until: host.now() + ms, leaseId: memory.item?.lease?.id });
     const answered = asks?.answered();
     const wait = host.sleep(Math.min(ms, timeLeft()), answered ? AbortSignal.any([stop, answered]) : stop);
-    asks?.prepare();
+    if (reason === 'idle') asks?.prepare(); // under a lease there may be nothing to ask
     await wait;
     checkTime();
     await look(timeLeft);

@@ -88,6 +88,17 @@ describe('a reader whose token was refused', () => {
     expect(refresher.invocations).toHaveLength(1);
   });
 
+  test.each([['waits for its moment to ask', false, 1], ['waits for another\'s lease', true, 0]])('loads what asking takes while it %s', async (_, isLeased, loads) => {
+    const old = stored();
+    time.put(old);
+    let loaded = 0;
+    const reader = time.process({ prepare: () => { loaded++; }, ask: async () => new Promise(() => undefined) });
+    const token = await refused({ reader });
+    if (isLeased) time.put({ ...old, lease: leaseOf(12 * SECOND) });
+    await time.errorOf(token.get({ timeoutMs: 300 }));
+    expect(loaded).toBe(loads);
+  });
+
   test('asks nobody during a cool-down, and fails with the time of the next try', async () => {
     const old = stored();
     time.put(old);
