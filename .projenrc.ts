@@ -2,7 +2,9 @@ import { awscdk, javascript, typescript } from 'projen';
 
 /** TypeScript that jsii does not compile: each folder is one part of the product or of its proof. */
 const SHIPPED_OUTSIDE_JSII = ['lambda-runtime', 'testing-kit'];
-const NOT_SHIPPED = ['examples', 'demo', 'local-aws', 'scripts', 'simulation', 'soak'];
+const NOT_SHIPPED = ['examples', 'demo', 'local-aws', 'scripts', 'simulation', 'soak', 'toolchain'];
+/** Below `test/`: suites that need more than `npm ci`, each with its own command (`toolchain/` installs what they need). */
+const SUITES_OF_THEIR_OWN = ['lambda', 'deployment'];
 /** ES modules alone, while jest loads CommonJS. */
 const ESM_PACKAGES = '(jose|oauth4webapi|oauth2-mock-server|is-plain-obj)';
 
@@ -79,7 +81,8 @@ const project = new awscdk.AwsCdkConstructLibrary({
     jestConfig: {
       testTimeout: 60_000,
       maxWorkers: '100%', // by default jest leaves one core idle: of two, that is half of the machine
-      modulePathIgnorePatterns: ['<rootDir>/mutation-output/'], // holds copies of this repository while `npm run mutate` runs
+      modulePathIgnorePatterns: ['<rootDir>/mutation-output/', '<rootDir>/.cache/'], // copies of this repository while `npm run mutate` runs; the toolchain
+      testPathIgnorePatterns: ['/node_modules/', ...SUITES_OF_THEIR_OWN.map(folder => `<rootDir>/test/${folder}/`)],
       collectCoverage: false, // `npx projen test --coverage` where it is wanted
       transform: { [`/node_modules/${ESM_PACKAGES}/.+\\.m?js$`]: new javascript.Transform('<rootDir>/test/support/esm-package-transform.mjs') },
       transformIgnorePatterns: [`/node_modules/(?!${ESM_PACKAGES}/)`],
@@ -93,7 +96,7 @@ const project = new awscdk.AwsCdkConstructLibrary({
 // What only this repository needs: the sources of the runtime and of the testing kit are published as bundles with types.
 for (const workshop of [
   '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/local-aws/', '/mutation-output/', '/scripts/',
-  '/simulation/', '/soak/', '/testing-kit/', 'cdk.out/',
+  '/simulation/', '/soak/', '/testing-kit/', '/toolchain/', 'cdk.out/',
 ]) project.addPackageIgnore(workshop);
 
 // --- package.json: one package, five entry points ---------------------------------------------------------------------------------------
@@ -166,11 +169,17 @@ project.addTask('compile-and-package', {
   steps: [{ spawn: 'pre-compile' }, { spawn: 'compile' }, { spawn: 'post-compile' }, { spawn: 'package:js' }],
 });
 
+function suiteOfItsOwn(folder: string, ...tools: string[]): string {
+  return `node --import tsx toolchain/main.ts ${tools.join(' ')} && tsx scripts/bundle.ts && jest -c test/${folder}/jest.config.js`;
+}
 // A plain script: `npm run --silent demo -- --json` prints the JSON alone, with no task runner in between.
 // No wrapper process either: it would end the demo before it has cleaned up after Ctrl-C.
 project.package.setScript('demo', 'node --import tsx demo/main.ts');
 project.package.setScript('simulate', 'node --import tsx simulation/main.ts');
 project.package.setScript('mutate', 'stryker run test/mutation/stryker.config.mjs');
+project.package.setScript('toolchain', 'node --import tsx toolchain/main.ts');
+project.package.setScript('test:lambda', suiteOfItsOwn('lambda', 'node-22', 'node-24', 'lambda-runtime-client'));
+project.package.setScript('test:deploy', suiteOfItsOwn('deployment', 'node-22', 'local-cloud', 'cdk-toolkit'));
 project.package.setScript('soak', 'tsx scripts/bundle.ts && node --import tsx soak/main.ts');
 
 // A lock file that names no registry: npm takes each package from the registry it is configured for.

@@ -1,0 +1,1 @@
+module.exports = require('../support/suite-of-its-own')('deployment');

