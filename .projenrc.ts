@@ -48,6 +48,8 @@ const project = new awscdk.AwsCdkConstructLibrary({
   githubOptions: { mergify: false },
 
   devDeps: [
+    '@aws-cdk/integ-runner@2.197.10', // the newest; it reads assemblies up to those of the CDK of its time
+    '@aws-cdk/integ-tests-alpha@2.214.0-alpha.0', // the newest that takes CDK 2.232.0
     '@aws-sdk/client-dynamodb@^3.900.0',
     '@aws-sdk/client-lambda@^3.900.0',
     '@aws-sdk/client-secrets-manager@^3.900.0',
