@@ -113,6 +113,8 @@ const BROKEN_CONNECTION: readonly (readonly [RegExp, string])[] = [
 
 function unreachable(url: URL, error: unknown): RefreshError {
   const cause = bareCause(innermost(error));
+  // Up to Node.js 22 a parser's error has a code for each kind of nonsense; from 24 on, none.
+  if (cause.name === 'HTTPParserError') return failure('ANSWER_NOT_HTTP', `What answers at ${url.origin} does not speak HTTP: check the URL's host and port.`, cause);
   const code = cause.code ?? ('ENDPOINT_UNREACHABLE' satisfies SourceErrorCode);
   const advice = BROKEN_CONNECTION.find(([pattern]) => pattern.test(code))?.[1];
   return new RefreshError(code, { cause, message: `The connection to ${url.origin} failed (${code}). ${advice}` });

@@ -23,6 +23,8 @@ export type SourceErrorCode =
   | 'ENDPOINT_UNREACHABLE'
   /** The endpoint answered with a redirect. */
   | 'REDIRECTED'
+  /** What answered does not speak HTTP. */
+  | 'ANSWER_NOT_HTTP'
   /** The answer is larger than 1 MB. */
   | 'ANSWER_TOO_LARGE'
   /** The answer is not JSON. */

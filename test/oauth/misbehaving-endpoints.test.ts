@@ -155,7 +155,7 @@ describe.each(SOURCES)('%s', (_, sourceAt) => {
 
   test('a server that speaks no HTTP', async () => {
     const error = await failureAt(response => response.socket?.end(`${PROVIDERS_TEXT}\r\n\r\n`));
-    expect(error).toMatchObject({ code: expect.stringMatching(/^HPE_/), message: expect.stringContaining('failed (') });
+    expect(error).toMatchObject({ code: 'ANSWER_NOT_HTTP', cause: { name: 'HTTPParserError' }, message: expect.stringContaining('host and port') });
   });
 
   test('no server at all', async () => {
