@@ -1,0 +1,81 @@
+import { App, Stack } from 'aws-cdk-lib';
+import type { CfnLayerVersion } from 'aws-cdk-lib/aws-lambda';
+import { Asset } from 'aws-cdk-lib/aws-s3-assets';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { PoliciesStack } from './policies-stack';
+import { ReadOnlyStack } from '../../../examples/read-only/read-only-stack';
+import { OnDemandStack } from '../../../examples/refreshers/on-demand-stack';
+import { OrdersStack } from '../../../examples/refreshers/orders-stack';
+import { OwnRefresherStack } from '../../../examples/refreshers/own-refresher-stack';
+import { ScheduledStack } from '../../../examples/refreshers/scheduled-stack';
+import { SendMessageStack } from '../../../examples/send-message/send-message-stack';
+
+/** Where the endpoints of a third party are. */
+export interface Endpoints {
+  readonly tokenUrl: string;
+  readonly apiUrl: string;
+}
+
+/** The stacks of the examples that have a third party. Each has its own: a provider that keeps one token alive serves one table. */
+export const STACKS_WITH_PROVIDER = ['SendMessage', 'Scheduled', 'OnDemand', 'Orders', 'OwnRefresher', 'Policies'] as const;
+export type StackWithProvider = typeof STACKS_WITH_PROVIDER[number];
+
+/** How the app is synthesized. */
+export interface ExampleAppOptions {
+  /** The folder that `cdk deploy` reads. */
+  readonly outdir: string;
+  readonly endpoints: (stack: StackWithProvider) => Endpoints;
+  /**
+   * What the runtime's layer holds.
+   *
+   * @default - what this library brings
+   */
+  readonly layer?: string;
+}
+
+/** The examples as one app, with the constructs by which tests find what was deployed. */
+export class ExampleApp {
+  readonly secrets: Stack;
+  readonly credentials: Secret;
+  readonly sendMessage: SendMessageStack;
+  readonly report: ReadOnlyStack;
+  readonly scheduled: ScheduledStack;
+  readonly onDemand: OnDemandStack;
+  readonly orders: OrdersStack;
+  readonly ownRefresher: OwnRefresherStack;
+  readonly policies: PoliciesStack;
+  /** What was synthesized. */
+  readonly outdir: string;
+
+  constructor({ outdir, endpoints, layer }: ExampleAppOptions) {
+    const app = new App({ outdir });
+    this.outdir = outdir;
+    this.secrets = new Stack(app, 'CrmSecrets');
+    this.credentials = new Secret(this.secrets, 'CrmClient', { description: 'JSON with clientId and clientSecret' });
+    const props = (stack: StackWithProvider) => {
+      const { tokenUrl, apiUrl } = endpoints(stack);
+      return { tokenUrl, apiUrl, credentials: this.credentials };
+    };
+    const { tokenUrl: authUrl, apiUrl } = endpoints('SendMessage');
+    this.sendMessage = new SendMessageStack(app, 'SendMessage', { authUrl, apiUrl, credentials: this.credentials });
+    this.report = new ReadOnlyStack(app, 'Report', { apiUrl });
+    this.scheduled = new ScheduledStack(app, 'Scheduled', props('Scheduled'));
+    this.onDemand = new OnDemandStack(app, 'OnDemand', props('OnDemand'));
+    this.orders = new OrdersStack(app, 'Orders', props('Orders'));
+    this.ownRefresher = new OwnRefresherStack(app, 'OwnRefresher', props('OwnRefresher'));
+    this.policies = new PoliciesStack(app, 'Policies', props('Policies'));
+    if (layer !== undefined) this.examples.forEach(stack => replaceRuntime(stack, layer));
+    app.synth();
+  }
+
+  /** All stacks but the one with the secret, which comes first: its value has to be there before the first token. */
+  get examples(): readonly Stack[] {
+    return [this.sendMessage, this.report, this.scheduled, this.onDemand, this.orders, this.ownRefresher];
+  }
+}
+
+/** As another version of the library would: other content of the same layer. */
+function replaceRuntime(stack: Stack, path: string): void {
+  const { s3BucketName: s3Bucket, s3ObjectKey: s3Key } = new Asset(stack, 'OtherRuntime', { path });
+  (stack.node.findChild('SharedTokenTableRuntime').node.defaultChild as CfnLayerVersion).content = { s3Bucket, s3Key };
+}
