@@ -42,6 +42,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   // The first that is published.
   'AWS::Lambda::Version': ({ arn, property }) => ({ ref: arn('lambda', `function:${property('FunctionName')}:1`), attributes: { Version: '1' } }),
   'AWS::Lambda::Alias': ({ arn, property }) => ({ ref: arn('lambda', `function:${property('FunctionName')}:${property('Name')}`) }),
+  'AWS::Lambda::Url': ({ name }) => ({ attributes: { FunctionUrl: `https://${name.toLowerCase()}.lambda-url.example.com/` } }),
   'AWS::SecretsManager::Secret': ({ name, arn }) => ({ ref: arn('secretsmanager', `secret:${name}-Ab12Cd`) }),
   'AWS::SQS::Queue': ({ name, arn }) => ({ attributes: { Arn: arn('sqs', name) } }),
 };
