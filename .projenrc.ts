@@ -82,6 +82,8 @@ const project = new awscdk.AwsCdkConstructLibrary({
     configFilePath: 'jest.config.json',
     jestConfig: {
       testTimeout: 60_000,
+      globalSetup: '<rootDir>/test/support/temporary-folder-setup.js',
+      globalTeardown: '<rootDir>/test/support/temporary-folder-teardown.js',
       maxWorkers: '100%', // by default jest leaves one core idle: of two, that is half of the machine
       modulePathIgnorePatterns: ['<rootDir>/mutation-output/', '<rootDir>/.cache/'], // copies of this repository while `npm run mutate` runs; the toolchain
       testPathIgnorePatterns: ['/node_modules/', ...SUITES_OF_THEIR_OWN.map(folder => `<rootDir>/test/${folder}/`)],
@@ -181,6 +183,8 @@ project.package.setScript('simulate', 'node --import tsx simulation/main.ts');
 project.package.setScript('mutate', 'stryker run test/mutation/stryker.config.mjs');
 project.package.setScript('toolchain', 'node --import tsx toolchain/main.ts');
 project.package.setScript('test:lambda', suiteOfItsOwn('lambda', 'node-22', 'node-24', 'lambda-runtime-client'));
+project.package.setScript('test:node', 'npm run --silent bundle && node --import tsx scripts/test-on-node.ts');
+project.package.setScript('test:cdk', 'node --import tsx scripts/test-on-newest-cdk.ts');
 project.package.setScript('test:deploy', suiteOfItsOwn('deployment', 'node-22', 'local-cloud', 'cdk-toolkit'));
 project.package.setScript('soak', 'tsx scripts/bundle.ts && node --import tsx soak/main.ts');
 

@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path';
 const PINS = __dirname;
 const CACHE = resolve(PINS, '..', '.cache', 'toolchain');
 
-export type ToolName = 'node-22' | 'node-24' | 'lambda-runtime-client' | 'local-cloud' | 'cdk-toolkit' | 'newest-cdk';
+export type ToolName = 'node-22' | 'node-24' | 'lambda-runtime-client' | 'local-cloud' | 'cdk-toolkit';
 
 interface Tool {
   /** What must be on the machine, each by the command it is found by. */
@@ -34,7 +34,6 @@ const TOOLS: Readonly<Record<ToolName, Tool>> = {
   },
   'local-cloud': { needs: ['python3'], install: pipInstall },
   'cdk-toolkit': { needs: ['npm'], install: npmInstall },
-  'newest-cdk': { needs: ['npm'], install: npmInstall },
 };
 
 export const TOOL_NAMES = Object.keys(TOOLS) as readonly ToolName[];

@@ -1,0 +1,3 @@
+const { rmSync } = require('node:fs');
+
+module.exports = async () => rmSync(globalThis.temporaryFolder, { recursive: true, force: true });
