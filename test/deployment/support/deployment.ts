@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
@@ -9,21 +8,10 @@ import { Stack, type CfnElement } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 import { askAws } from './aws';
 import { CdkToolkit } from './cdk-toolkit';
-import { ExampleApp, STACKS_WITH_PROVIDER, type StackWithProvider } from './example-app';
+import { ExampleApp, STACK_NAMES, type StackName } from './example-app';
 import { LocalCloud } from './local-cloud';
 import { ThirdParty } from './third-party';
 import { CleanUp } from '../../../demo/clean-up';
-
-/** Nothing that is waited for takes as long; a machine with other things to do might. */
-const PATIENCE_MS = 60_000;
-
-/** Resolves when it is so; looks again and again. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endsAt = Date.now() + PATIENCE_MS; Date.now() < endsAt; await sleep(50)) {
-    if (await isSo()) return;
-  }
-  throw new Error(`Not within ${PATIENCE_MS / 1_000} s: ${what}`);
-}
 
 /** How an invocation ended. */
 export interface Invocation {
@@ -48,18 +36,17 @@ export class Deployment {
     const cleanUp = new CleanUp();
     try {
       const client = { id: 'orders', secret: randomUUID() };
-      const parties = new Map<StackWithProvider, ThirdParty>();
-      for (const stack of STACKS_WITH_PROVIDER) {
-        // This example sends its credentials in the body, where the server of the demo does not look.
-        parties.set(stack, cleanUp.stopLater(await ThirdParty.start(stack === 'SendMessage' ? undefined : client)));
+      const parties = new Map<StackName, ThirdParty>();
+      for (const stack of STACK_NAMES) {
+        // These do not send their credentials where the server of the demo looks for them.
+        parties.set(stack, cleanUp.stopLater(await ThirdParty.start(stack === 'SendMessage' || stack === 'Report' ? undefined : client)));
       }
       const cloud = cleanUp.stopLater(await LocalCloud.start());
-      const deployment = new Deployment(cleanUp, cloud, parties);
+      const deployment = new Deployment(cleanUp, cloud, parties, client.id);
       await deployment.toolkit.bootstrap();
       const { app } = deployment;
       await deployment.toolkit.deploy(app.outdir, app.secrets.stackName);
-      const SecretId = (await deployment.physicalIds(app.secrets)).get(logicalIdOf(app.credentials));
-      await deployment.secrets.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify({ clientId: client.id, clientSecret: client.secret }) }));
+      await deployment.storeCredentials(client.secret);
       return deployment;
     } catch (error) {
       await cleanUp.run();
@@ -72,10 +59,12 @@ export class Deployment {
   readonly lambda: LambdaClient;
   readonly dynamoDb: DynamoDBClient;
   readonly secrets: SecretsManagerClient;
-  private readonly documents: DynamoDBDocumentClient;
+  readonly documents: DynamoDBDocumentClient;
   private readonly known = new Map<string, Promise<ReadonlyMap<string, string>>>();
 
-  private constructor(private readonly cleanUp: CleanUp, readonly cloud: LocalCloud, private readonly parties: ReadonlyMap<StackWithProvider, ThirdParty>) {
+  private constructor(
+    private readonly cleanUp: CleanUp, readonly cloud: LocalCloud, private readonly parties: ReadonlyMap<StackName, ThirdParty>, private readonly clientId: string,
+  ) {
     this.toolkit = new CdkToolkit(cloud);
     this.app = this.synthesize('cdk.out');
     this.lambda = new LambdaClient(cloud.clientConfig);
@@ -84,7 +73,7 @@ export class Deployment {
     this.documents = DynamoDBDocumentClient.from(this.dynamoDb);
   }
 
-  thirdParty(stack: StackWithProvider): ThirdParty {
+  thirdParty(stack: StackName): ThirdParty {
     const party = this.parties.get(stack);
     if (!party) throw new Error(`${stack} has no third party`);
     return party;
@@ -97,6 +86,12 @@ export class Deployment {
 
   async deploy(...stacks: readonly Stack[]): Promise<void> {
     await this.toolkit.deploy(this.app.outdir, ...stacks.map(({ stackName }) => stackName));
+  }
+
+  /** Fills the secret, as a person does before the first deployment. */
+  async storeCredentials(clientSecret: string): Promise<void> {
+    const SecretId = await this.physicalId(this.app.credentials);
+    await this.secrets.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify({ clientId: this.clientId, clientSecret }) }));
   }
 
   /** The name that a resource was given when it was created first; as CloudFormation says. */
@@ -129,6 +124,21 @@ export class Deployment {
     return { ...(text && { payload: JSON.parse(text) as unknown }), error: FunctionError, log: Buffer.from(LogResult ?? '', 'base64').toString() };
   }
 
+  /** Several at once. */
+  async invokeAtOnce(count: number, fn: IConstruct): Promise<readonly Invocation[]> {
+    return Promise.all(Array.from({ length: count }, async () => this.invoke(fn)));
+  }
+
+  /** What the schedule of a stack would invoke now: its own target and input, as EventBridge Scheduler has them. */
+  async scheduledRun(schedule: IConstruct): Promise<{ readonly functionArn: string; readonly event: unknown }> {
+    const [{ Target }] = await askAws<[{ Target: { Arn: string; Input: string } }]>(
+      this.cloud, ['scheduler', 'get_schedule', { Name: await this.physicalId(schedule) }],
+    );
+    // The scheduler writes whole seconds.
+    const time = new Date().toISOString().replace(/\.\d+/, '');
+    return { functionArn: Target.Arn, event: JSON.parse(Target.Input.replace('<aws.scheduler.scheduled-time>', time)) as unknown };
+  }
+
   /** The item of a token, as the account's owner sees it. */
   async item(table: IConstruct, tokenId = 'crm'): Promise<Record<string, unknown> | undefined> {
     const { Item } = await this.documents.send(new GetCommand({ TableName: await this.physicalId(table), Key: { tokenId }, ConsistentRead: true }));
@@ -138,6 +148,11 @@ export class Deployment {
   async stop(): Promise<void> {
     await this.cleanUp.run();
   }
+}
+
+/** That the API accepted the token of each. */
+export function expectAllServed(invocations: readonly Invocation[]): void {
+  expect(invocations.map(({ payload }) => payload)).toEqual(invocations.map(() => ({ statusCode: 200, body: '{"status":"sent"}' })));
 }
 
 /** @param construct one that is made of a resource of the same name */

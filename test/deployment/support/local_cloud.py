@@ -1,9 +1,10 @@
 """ministack as one program that ends with whoever started it.
 
-It differs from `python -m ministack` in three things:
+It differs from `python -m ministack` in four things:
 
 - IAM's context of a DynamoDB request holds `dynamodb:LeadingKeys`, which ministack 1.5 leaves out. Every policy that names token ids asks for it, and a key that
   is missing denies all calls. As AWS says, it holds the partition keys that the request names; our tables have no sort key.
+- `Ref` of a secret is its ARN, as CloudFormation documents it; ministack 1.5 gives its name, for which no policy of CDK's is meant.
 - It listens on its own port alone, not on 443 as well.
 - When its standard input ends, it removes the folder that it was given, and ends with all functions that it runs.
 """
@@ -18,6 +19,8 @@ import threading
 
 from ministack import app
 from ministack.core import iam_actions
+from ministack.services import secretsmanager
+from ministack.services.cloudformation import provisioners
 
 
 def partition_keys(request):
@@ -44,6 +47,18 @@ def with_leading_keys(body):
     return {**without_leading_keys(body), **({"dynamodb:LeadingKeys": keys} if keys else {})}
 
 
+secret_by_name = provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
+
+
+def create_secret(*args):
+    _, attributes = secret_by_name["create"](*args)
+    return attributes["Arn"], attributes
+
+
+def delete_secret(arn, properties):
+    secret_by_name["delete"](secretsmanager._resolve(arn)[0], properties)
+
+
 def end_with_parent():
     sys.stdin.read()
     shutil.rmtree(os.path.dirname(tempfile.gettempdir()), ignore_errors=True)
@@ -51,6 +66,7 @@ def end_with_parent():
 
 
 iam_actions.dynamodb_service_context = with_leading_keys
+provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"] = {"create": create_secret, "delete": delete_secret}
 app._port_is_bindable = lambda *_: False
 threading.Thread(target=end_with_parent, daemon=True).start()
 app.main()

@@ -10,8 +10,11 @@ const TOKEN_LIFE_MS = 3_600_000;
 
 const LATENCY_MS = 200;
 
-/** From 5 s on a rejection is believed; twice as late where the token before was rejected that early, too. */
+/** From 5 s on a rejection is believed; twice as late with each token in a row that was rejected before half its life. */
 const OLD_ENOUGH_TO_REVOKE_MS = 5_200;
+
+/** A scheduled run takes a token for one of its own that was issued in the two seconds before it; and its time is in whole seconds. */
+const OLD_ENOUGH_FOR_THE_SCHEDULE_MS = 3_100;
 
 /** A provider and its API, of the demo: a real OAuth server that keeps one token alive and counts its calls, and an API that takes that token alone. */
 export class ThirdParty {
@@ -20,6 +23,8 @@ export class ThirdParty {
     const tokens = await TokenServer.start({ latencyMs: LATENCY_MS, tokenLifeMs: TOKEN_LIFE_MS, client, load: async () => oauth2MockServer });
     return new ThirdParty(tokens, await ProtectedApi.start(tokens, async () => jose));
   }
+
+  private revocations = 0;
 
   private constructor(private readonly tokens: TokenServer, private readonly api: ProtectedApi) {}
 
@@ -36,16 +41,22 @@ export class ThirdParty {
     return this.tokens.authCalls.length;
   }
 
-  get tokenAgeMs(): number {
+  private get tokenAgeMs(): number {
     return Date.now() - (this.tokens.liveToken?.issuedAt ?? Date.now());
   }
 
-  /** Whether the newest token is old enough for a rejection of it to be believed. */
+  /** Whether a rejection of the newest token would be believed. */
   get isOldEnoughToRevoke(): boolean {
-    return this.tokenAgeMs >= OLD_ENOUGH_TO_REVOKE_MS;
+    return this.tokenAgeMs >= OLD_ENOUGH_TO_REVOKE_MS * 2 ** this.revocations;
   }
 
+  get isOldEnoughForTheSchedule(): boolean {
+    return this.tokenAgeMs >= OLD_ENOUGH_FOR_THE_SCHEDULE_MS;
+  }
+
+  /** The API refuses the token from now on. */
   revoke(): void {
+    this.revocations++;
     this.tokens.revoke();
   }
 
