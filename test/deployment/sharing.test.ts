@@ -98,7 +98,7 @@ test('Report: a function that only reads uses both tokens that others have store
 test('Scheduled: a run that fails for good is in the failure queue, and the token stays', async () => {
   const { crm, tokens } = deployed.app.scheduled;
   const before = await deployed.item(tokens.table);
-  await deployed.storeCredentials('not-the-secret-of-this-client');
+  await deployed.thirdParty('Scheduled').stop();
   const { functionArn, event } = await deployed.scheduledRun(crm.schedule!);
   await deployed.invoke(functionArn, { event, asynchronous: true });
   const QueueUrl = await deployed.physicalId(crm.failureQueue);
@@ -108,6 +108,6 @@ test('Scheduled: a run that fails for good is in the failure queue, and the toke
     messages = Messages;
     return messages.length > 0;
   });
-  expect(messages.map(({ Body }) => JSON.parse(Body) as object)).toMatchObject([{ requestPayload: event, responsePayload: { errorMessage: expect.stringContaining('invalid_client') as string } }]);
+  expect(messages.map(({ Body }) => JSON.parse(Body) as object)).toMatchObject([{ requestPayload: event, responsePayload: { errorMessage: expect.stringContaining('ENDPOINT_UNREACHABLE') as string } }]);
   expect(await deployed.item(tokens.table)).toMatchObject({ accessToken: before?.accessToken, generation: before?.generation });
 });

@@ -105,9 +105,14 @@ export class LocalCloud {
     return { region: REGION, endpoint: this.endpoint, credentials: CREDENTIALS, requestHandler: { httpsAgent: this.agent } };
   }
 
-  /** The end of what it printed. */
+  /** All that it printed. */
+  get printed(): string {
+    return this.log.join('');
+  }
+
+  /** The end of it. */
   get lastLines(): string {
-    return this.log.join('').split('\n').slice(-LOG_LINES_SHOWN).join('\n');
+    return this.printed.split('\n').slice(-LOG_LINES_SHOWN).join('\n');
   }
 
   async stop(): Promise<void> {

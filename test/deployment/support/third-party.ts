@@ -25,6 +25,7 @@ export class ThirdParty {
   }
 
   private revocations = 0;
+  private stopped: Promise<void> | undefined;
 
   private constructor(private readonly tokens: TokenServer, private readonly api: ProtectedApi) {}
 
@@ -60,7 +61,13 @@ export class ThirdParty {
     this.tokens.revoke();
   }
 
+  /** The provider is gone. */
   async stop(): Promise<void> {
+    this.stopped ??= this.stopBoth();
+    return this.stopped;
+  }
+
+  private async stopBoth(): Promise<void> {
     await Promise.all([this.api.stop(), this.tokens.stop()]);
   }
 }
