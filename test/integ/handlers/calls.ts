@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import {
+  BatchGetCommand, DeleteCommand, DynamoDBDocumentClient, ExecuteStatementCommand, GetCommand, PutCommand, QueryCommand, ScanCommand,
+  TransactGetCommand, TransactWriteCommand, UpdateCommand,
+} from '@aws-sdk/lib-dynamodb';
+import { type CallName, type Probe, TOKENS } from './probes';
+import { claimRequest, readRequest } from '../../../lambda-runtime/dynamodb-requests';
+import { ENV } from '../../../src/private/contract';
+import { PROBER_ENV } from '../stacks/contract';
+
+// Nothing is sent twice: a probe is one request.
+const documents = DynamoDBDocumentClient.from(new DynamoDBClient({ maxAttempts: 1 }));
+const lambda = new LambdaClient({ maxAttempts: 1 });
+const secrets = new SecretsManagerClient({ maxAttempts: 1 });
+const table = process.env[ENV.TABLE] ?? '';
+
+/** A token that nobody has claimed yet, in the place of the one that a probe calls new. */
+const UNCLAIMED = `bot-${randomUUID()}`;
+
+/** Makes the call of a probe. */
+export async function makeCall({ call, of = '' }: Probe): Promise<unknown> {
+  return CALLS[call](of === TOKENS.NEW ? UNCLAIMED : of);
+}
+
+const CALLS: Readonly<Record<CallName, (of: string) => Promise<unknown>>> = {
+  /** Reads by the runtime's own request. */
+  readAsRuntime: async tokenId => documents.send(new GetCommand(readRequest(table, tokenId))),
+
+  /** One attribute more than readers may see. */
+  readRefreshToken: async tokenId => {
+    const { ProjectionExpression, ExpressionAttributeNames, ...request } = readRequest(table, tokenId);
+    return documents.send(new GetCommand({
+      ...request, ProjectionExpression: `${ProjectionExpression}, #secret`, ExpressionAttributeNames: { ...ExpressionAttributeNames, '#secret': 'refreshToken' },
+    }));
+  },
+
+  readWholeItem: async tokenId => documents.send(new GetCommand({ TableName: table, Key: { tokenId } })),
+
+  readInBatch: async tokenId => documents.send(new BatchGetCommand({ RequestItems: { [table]: { Keys: [{ tokenId }] } } })),
+
+  readInTransaction: async tokenId => documents.send(new TransactGetCommand({ TransactItems: [{ Get: { TableName: table, Key: { tokenId } } }] })),
+
+  /** The same, of what may be seen. */
+  readReadableInTransaction: async tokenId => {
+    const { ConsistentRead, ...Get } = readRequest(table, tokenId); // a transaction is consistent without being asked
+    return documents.send(new TransactGetCommand({ TransactItems: [{ Get }] }));
+  },
+
+  readByPartiQl: async tokenId => documents.send(new ExecuteStatementCommand({
+    Statement: `SELECT refreshToken FROM "${table}" WHERE tokenId = ?`, Parameters: [tokenId],
+  })),
+
+  query: async tokenId => documents.send(new QueryCommand({
+    TableName: table, KeyConditionExpression: 'tokenId = :id', ExpressionAttributeValues: { ':id': tokenId }, ProjectionExpression: 'tokenId',
+  })),
+
+  scan: async () => documents.send(new ScanCommand({ TableName: table, ProjectionExpression: 'tokenId' })),
+
+  putItem: async tokenId => documents.send(new PutCommand({ TableName: table, Item: { tokenId } })),
+
+  deleteItem: async tokenId => documents.send(new DeleteCommand({ TableName: table, Key: { tokenId } })),
+
+  writeInTransaction: async tokenId => documents.send(new TransactWriteCommand({
+    TransactItems: [{ Put: { TableName: table, Item: { tokenId } } }],
+  })),
+
+  /** A write whose condition never holds: only its policy matters. */
+  update: async tokenId => documents.send(new UpdateCommand({
+    TableName: table,
+    Key: { tokenId },
+    UpdateExpression: 'SET #meta = :meta',
+    ConditionExpression: 'attribute_exists(#never)',
+    ExpressionAttributeNames: { '#meta': 'meta', '#never': 'never' },
+    ExpressionAttributeValues: { ':meta': {} },
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  })),
+
+  /** The runtime's own claim of a token that nobody has yet. It is refused, and tells the item, where there is one. */
+  claimFirst: async tokenId => {
+    const now = Date.now();
+    const lease = { id: randomUUID(), since: now, until: now + 1_000, holder: 'prober' };
+    const claim = { lease, base: undefined, ended: undefined, endured: undefined, failure: undefined, expireAfter: Math.ceil(now / 1_000) + 3_600 };
+    return documents.send(new UpdateCommand(claimRequest(table, tokenId, claim)));
+  },
+
+  /** Asks the refresher as the runtime does, or by one of the names that the schedule and a deployment use. */
+  invokeRefresher: async qualifier => lambda.send(new InvokeCommand({
+    FunctionName: process.env[PROBER_ENV.REFRESHER], Payload: JSON.stringify({ asked: {} }), ...(qualifier !== '' && { Qualifier: qualifier }),
+  })),
+
+  /** A secret that is none of its business. */
+  readSecret: async () => secrets.send(new GetSecretValueCommand({ SecretId: process.env[PROBER_ENV.SECRET] })),
+};

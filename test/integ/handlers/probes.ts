@@ -1,0 +1,96 @@
+import { SCHEDULE_ALIAS } from '../../../src/private/contract';
+
+/** The calls that can be tried: `calls.ts` makes them. */
+export type CallName =
+  | 'readAsRuntime' | 'readRefreshToken' | 'readWholeItem' | 'readInBatch' | 'readInTransaction' | 'readReadableInTransaction' | 'readByPartiQl' | 'query' | 'scan'
+  | 'putItem' | 'deleteItem' | 'writeInTransaction' | 'update' | 'claimFirst' | 'invokeRefresher' | 'readSecret';
+
+/** What becomes of a call. `old item`: its condition failed, and the item came with the error. */
+export type Outcome = 'allowed' | 'denied' | 'old item' | 'no old item' | `failed: ${string}`;
+
+/** One call, and what must become of it. `open`: no document says, and no promise of ours depends on it; it is reported all the same. */
+export interface Probe {
+  readonly call: CallName;
+  /** A token's id, or a qualifier of the refresher. */
+  readonly of?: string;
+  readonly expected: Outcome | 'open';
+}
+
+/** Tokens of the tables of the test. */
+export const TOKENS = {
+  /** Is stored, with a refresh token. */
+  GRANTED: 'crm',
+  /** Nobody may use it. */
+  FOREIGN: 'erp',
+  /** What a grant for `bot-*` covers. */
+  BY_PATTERN: 'bot-1',
+  /** The same, and new with each instance of a prober: nobody has claimed it yet. */
+  NEW: 'bot-*',
+} as const;
+
+/** Calls that no role of this library has any need of. */
+const NEVER: Readonly<Record<string, Probe>> = {
+  query: { call: 'query', of: TOKENS.GRANTED, expected: 'denied' },
+  scan: { call: 'scan', expected: 'denied' },
+  put: { call: 'putItem', of: TOKENS.GRANTED, expected: 'denied' },
+  delete: { call: 'deleteItem', of: TOKENS.GRANTED, expected: 'denied' },
+  batch: { call: 'readInBatch', of: TOKENS.GRANTED, expected: 'denied' },
+  partiQl: { call: 'readByPartiQl', of: TOKENS.GRANTED, expected: 'denied' },
+  transactPut: { call: 'writeInTransaction', of: TOKENS.GRANTED, expected: 'denied' },
+};
+
+/** What each role tries. The roles are those of `PoliciesStack`; what they may do is what `attachTo` grants. */
+const ROLES_AND_PROBES = {
+  /** `refresher.attachTo`: one token, and its refresher. */
+  reader: {
+    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'allowed' },
+    refreshToken: { call: 'readRefreshToken', of: TOKENS.GRANTED, expected: 'denied' },
+    wholeItem: { call: 'readWholeItem', of: TOKENS.GRANTED, expected: 'denied' },
+    transaction: { call: 'readInTransaction', of: TOKENS.GRANTED, expected: 'denied' },
+    readableInTransaction: { call: 'readReadableInTransaction', of: TOKENS.GRANTED, expected: 'open' },
+    otherToken: { call: 'readAsRuntime', of: TOKENS.FOREIGN, expected: 'denied' },
+    update: { call: 'update', of: TOKENS.GRANTED, expected: 'denied' },
+    ask: { call: 'invokeRefresher', expected: 'allowed' },
+    alias: { call: 'invokeRefresher', of: SCHEDULE_ALIAS, expected: 'denied' },
+    version: { call: 'invokeRefresher', of: '1', expected: 'denied' },
+    latest: { call: 'invokeRefresher', of: '$LATEST', expected: 'open' },
+    secret: { call: 'readSecret', expected: 'denied' },
+    ...NEVER,
+  },
+  /** `tokens.attachTo` with `TokenAccess.READ` and a pattern. */
+  patternReader: {
+    read: { call: 'readAsRuntime', of: TOKENS.BY_PATTERN, expected: 'allowed' },
+    refreshToken: { call: 'readRefreshToken', of: TOKENS.BY_PATTERN, expected: 'denied' },
+    otherToken: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'denied' },
+    ask: { call: 'invokeRefresher', expected: 'denied' },
+  },
+  /** `tokens.attachTo` with the right to refresh. */
+  refreshing: {
+    claim: { call: 'claimFirst', of: TOKENS.NEW, expected: 'allowed' },
+    claimOfStored: { call: 'claimFirst', of: TOKENS.GRANTED, expected: 'old item' },
+    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'allowed' },
+    otherToken: { call: 'readAsRuntime', of: TOKENS.FOREIGN, expected: 'denied' },
+    claimOfOther: { call: 'claimFirst', of: TOKENS.FOREIGN, expected: 'denied' },
+    ...NEVER,
+  },
+  /** The same, of a table with a customer's key: of the key it may use `kms:Decrypt` alone, through DynamoDB. */
+  refreshingEncrypted: {
+    claim: { call: 'claimFirst', of: TOKENS.NEW, expected: 'allowed' },
+    claimOfStored: { call: 'claimFirst', of: TOKENS.NEW, expected: 'old item' },
+    read: { call: 'readAsRuntime', of: TOKENS.NEW, expected: 'allowed' },
+  },
+  /** A reader of that table. */
+  readerEncrypted: {
+    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'allowed' },
+    refreshToken: { call: 'readRefreshToken', of: TOKENS.GRANTED, expected: 'denied' },
+  },
+  /** May use that table, but not its key: whether `kms:Decrypt` is needed at all. */
+  withoutKey: {
+    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'open' },
+    claim: { call: 'claimFirst', of: TOKENS.NEW, expected: 'open' },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Probe>>>>;
+
+export type Role = keyof typeof ROLES_AND_PROBES;
+export const PROBES: Readonly<Record<Role, Readonly<Record<string, Probe>>>> = ROLES_AND_PROBES;
+export const ROLES = Object.keys(PROBES) as Role[];
