@@ -70,7 +70,7 @@ export class TokenServer {
 
   private live: IssuedToken | undefined;
   private readonly receivedAt = new WeakMap<IncomingMessage, number>();
-  private whileNextCallIsHeld: (() => Promise<void>) | undefined;
+  private whileNextCallIsHeld: ((request: IncomingMessage) => Promise<void>) | undefined;
 
   private constructor(private readonly http: Server, readonly issuer: string, private readonly options: TokenServerOptions) {}
 
@@ -96,8 +96,8 @@ export class TokenServer {
     this.live = undefined;
   }
 
-  /** Leaves the next auth call without an answer until `action` is done. */
-  holdNextCall(action: () => Promise<void>): void {
+  /** Leaves the next auth call without an answer until `action` is done. Its body may be still to come. */
+  holdNextCall(action: (request: IncomingMessage) => Promise<void>): void {
     this.whileNextCallIsHeld = action;
   }
 
@@ -114,7 +114,7 @@ export class TokenServer {
     this.receivedAt.set(request, receivedAt);
     const hold = this.whileNextCallIsHeld;
     this.whileNextCallIsHeld = undefined;
-    await Promise.all([sleep(this.options.latencyMs), hold?.()]);
+    await Promise.all([sleep(this.options.latencyMs), hold?.(request)]);
   }
 
   private isRefused(request: IncomingMessage): boolean {

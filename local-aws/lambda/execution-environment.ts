@@ -21,6 +21,12 @@ export interface ExecutionEnvironmentOptions extends FunctionFiles {
   readonly memoryMb?: number;
   /** @default - one invocation at a time */
   readonly concurrency?: Concurrency;
+  /**
+   * Is it left running between invocations, until `freeze` is called?
+   *
+   * @default - frozen whenever nothing runs in it, unless it takes several invocations at once
+   */
+  readonly staysAwake?: boolean;
   /** @default function */
   readonly name?: string;
 }
@@ -169,7 +175,7 @@ export class ExecutionEnvironment {
     started.once('data', () => { this.startedAt = performance.now(); });
     child.on('close', (code, signal) => {
       this.exited = { code, signal };
-      this.api?.abandon(`Runtime exited with error: ${signal === null ? `exit status ${code}` : `signal: ${signal}`}`);
+      this.api?.abandon(`Runtime exited with error: ${signal === null ? `exit status ${code}` : `signal: ${signal === 'SIGKILL' ? 'killed' : signal}`}`);
     });
   }
 
@@ -186,7 +192,8 @@ export class ExecutionEnvironment {
       this.readyAt = performance.now();
       this.onReady?.();
     }
-    if (!this.options.concurrency && this.api?.isIdle) this.freeze();
+    const { concurrency, staysAwake = concurrency !== undefined } = this.options;
+    if (!staysAwake && this.api?.isIdle) this.freeze();
   }
 
   private async end(signal: NodeJS.Signals): Promise<Exit> {

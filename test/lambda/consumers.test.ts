@@ -2,6 +2,12 @@ import { KINDS, NODES } from './support/consumers-stack';
 import { call } from './support/scenario';
 import { worldOf } from './support/world-of';
 
+/*
+ * The published runtime, on AWS's own runtime client: what `npm run test:lambda` runs. Each file starts functions that a real stack synthesized, with the layer and the
+ * variables of its template (`support/consumers-stack.ts`), in execution environments as Lambda's (`local-aws/lambda`), on each version of Node.js that Lambda has.
+ *
+ * This file: whichever way a function comes by the runtime, it keeps to the protocol's main promises. The others: freezes, deaths, several invocations at once.
+ */
 const { scenario, testThatNothingLeaked } = worldOf(KINDS);
 const consumers = NODES.flatMap(node => KINDS.map(kind => [node, kind] as const));
 
@@ -16,6 +22,28 @@ describe.each(consumers)('on Node.js %i, %s', (node, kind) => {
     for (let calls = 0; calls < 5; calls++) expect(await call(environment)).toMatchObject({ status: 200 });
     expect(crm.authCalls).toBe(1);
     expect(crm.requests).toHaveLength(3);
+  });
+
+  test('environments that start cold all at once make one auth call', async () => {
+    const crm = await scenario();
+    const environments = await crm.startAll(4, kind, node);
+    const answers = await Promise.all(environments.map(async environment => call(environment)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(crm.authCalls).toBe(1);
+  });
+
+  test('when the API revokes the token, one auth call is made, and all go on', async () => {
+    const crm = await scenario();
+    await crm.storeToken();
+    const environments = await crm.startAll(4, kind, node);
+    const callAll = async () => Promise.all(environments.map(async environment => (await call(environment)).status));
+    expect(await callAll()).toEqual([200, 200, 200, 200]);
+    expect(crm.authCalls).toBe(0);
+
+    crm.revoke();
+    expect(await callAll()).toEqual([200, 200, 200, 200]);
+    expect(crm.authCalls).toBe(1);
+    expect(await crm.item()).toMatchObject({ generation: 2 });
   });
 });
 

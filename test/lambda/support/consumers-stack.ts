@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Duration, Stack, type App } from 'aws-cdk-lib';
 import { Code, Function as LambdaFunction, Runtime, type IFunction } from 'aws-cdk-lib/aws-lambda';
-import { NodejsFunction, OutputFormat, type BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { LogLevel, NodejsFunction, OutputFormat, type BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { SharedTokenTable } from '../../../src';
 import { REPOSITORY } from '../../support/command';
 
@@ -12,7 +12,8 @@ export type NodeMajor = typeof NODES[number];
 const RUNTIMES: Readonly<Record<NodeMajor, Runtime>> = { 22: Runtime.NODEJS_22_X, 24: Runtime.NODEJS_24_X };
 
 /** Long enough that no invocation of a test ends by it, unless the test says so. */
-export const FUNCTION_TIMEOUT_S = 60;
+const TIMEOUT = Duration.seconds(60);
+export const MEMORY_MB = 256;
 
 const CONSUMERS = join(__dirname, '..', 'consumers');
 const ENTRY = join(CONSUMERS, 'es-module', 'index.mjs');
@@ -56,14 +57,23 @@ export class ConsumersStack extends Stack {
 
   private plain(id: string, node: NodeMajor, handler: string): LambdaFunction {
     return new LambdaFunction(this, id, {
-      runtime: RUNTIMES[node], handler, code: Code.fromAsset(CONSUMERS), timeout: Duration.seconds(FUNCTION_TIMEOUT_S), memorySize: 256,
+      runtime: RUNTIMES[node],
+      handler,
+      code: Code.fromAsset(CONSUMERS),
+      timeout: TIMEOUT,
+      memorySize: MEMORY_MB,
     });
   }
 
   private bundled(id: string, node: NodeMajor, bundling: BundlingOptions): LambdaFunction {
     return new NodejsFunction(this, id, {
-      runtime: RUNTIMES[node], entry: ENTRY, bundling, timeout: Duration.seconds(FUNCTION_TIMEOUT_S), memorySize: 256,
-      projectRoot: REPOSITORY, depsLockFilePath: join(REPOSITORY, 'package-lock.json'),
+      runtime: RUNTIMES[node],
+      entry: ENTRY,
+      bundling: { ...bundling, logLevel: LogLevel.WARNING },
+      timeout: TIMEOUT,
+      memorySize: MEMORY_MB,
+      projectRoot: REPOSITORY,
+      depsLockFilePath: join(REPOSITORY, 'package-lock.json'),
     });
   }
 }

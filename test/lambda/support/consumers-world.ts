@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { App } from 'aws-cdk-lib';
-import { ConsumersStack, type Kind, type NodeMajor } from './consumers-stack';
+import { ConsumersStack, MEMORY_MB, type Kind, type NodeMajor } from './consumers-stack';
 import { Scenario } from './scenario';
 import { CleanUp } from '../../../demo/clean-up';
 import { Synthesis } from '../../../demo/synthesis';
-import type { Concurrency } from '../../../local-aws/lambda/environment-variables';
-import type { ExecutionEnvironment } from '../../../local-aws/lambda/execution-environment';
+import type { ExecutionEnvironment, ExecutionEnvironmentOptions } from '../../../local-aws/lambda/execution-environment';
 import { LocalLambda } from '../../../local-aws/lambda/local-lambda';
 import { EmbeddedDynamoDb, type JsonObject } from '../../../testing-kit';
 
@@ -20,6 +19,9 @@ interface Exchange {
   /** Such as `ConditionalCheckFailedException`; undefined: it was carried out. */
   readonly error: string | undefined;
 }
+
+/** What a test may have otherwise than the template. */
+type StartedHow = Pick<ExecutionEnvironmentOptions, 'concurrency' | 'staysAwake' | 'variables'>;
 
 interface Parts {
   readonly lambda: LocalLambda;
@@ -82,7 +84,7 @@ export class ConsumersWorld {
   }
 
   /** A cold start of a function as the template declares it, with more variables. */
-  async start(kind: Kind, node: NodeMajor, variables: Readonly<Record<string, string>>, concurrency?: Concurrency): Promise<ExecutionEnvironment> {
+  async start(kind: Kind, node: NodeMajor, { variables, ...how }: StartedHow): Promise<ExecutionEnvironment> {
     const { lambda, dynamoDb, stack, synthesis } = this.parts;
     const fn = synthesis.functionOf(stack.functionOf(kind, node));
     return lambda.start({
@@ -92,9 +94,9 @@ export class ConsumersWorld {
       layer: kind === 'bundle with all in it' ? undefined : fn.layerAsset, // it needs nothing of it
       handler: fn.handler,
       timeoutMs: fn.timeoutMs,
-      memoryMb: 256,
+      memoryMb: MEMORY_MB,
       variables: { ...fn.variables, ...dynamoDb.environment, ...variables },
-      ...concurrency && { concurrency },
+      ...how,
     });
   }
 

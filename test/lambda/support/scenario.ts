@@ -4,8 +4,7 @@ import type { Kind, NodeMajor } from './consumers-stack';
 import type { ConsumersWorld } from './consumers-world';
 import type { TokenServer } from '../../../demo/token-server';
 import type { SharedTokenEvent } from '../../../lambda-runtime';
-import type { Concurrency } from '../../../local-aws/lambda/environment-variables';
-import type { ExecutionEnvironment } from '../../../local-aws/lambda/execution-environment';
+import type { ExecutionEnvironment, ExecutionEnvironmentOptions } from '../../../local-aws/lambda/execution-environment';
 import type { InvocationResult } from '../../../local-aws/lambda/runtime-api';
 import { startThirdParty, type ThirdParty } from '../../end-to-end/support/third-party';
 
@@ -30,15 +29,14 @@ export interface ConsumerAnswer {
   readonly code?: string;
 }
 
-export interface StartOptions {
+export interface StartOptions extends Pick<ExecutionEnvironmentOptions, 'concurrency' | 'staysAwake'> {
   /** @default 10_000 */
   readonly authLimitMs?: number;
-  readonly concurrency?: Concurrency;
 }
 
 /** An auth call without an answer. */
 export interface HeldCall {
-  /** Resolves when it has come in. */
+  /** Resolves when it has come in as a whole: whoever is frozen then has sent all of it. */
   readonly arrived: Promise<void>;
   /** Lets it be answered. */
   readonly answer: () => void;
@@ -62,6 +60,7 @@ export class Scenario {
 
   readonly environments: ExecutionEnvironment[] = [];
   private ownCalls = 0;
+  private ownToken: string | undefined;
 
   private constructor(
     private readonly world: ConsumersWorld,
@@ -80,6 +79,12 @@ export class Scenario {
     return this.world.exchanges.filter(({ tokenId }) => tokenId === this.tokenId).map(({ operation, error }) => error ?? operation);
   }
 
+  /** Has the provider issued a token to a consumer? */
+  get hasIssued(): boolean {
+    const { liveToken } = this.provider;
+    return liveToken !== undefined && liveToken.jti !== this.ownToken;
+  }
+
   /** What must stand nowhere. */
   get clientSecret(): string {
     return this.variables.CLIENT_SECRET ?? '';
@@ -90,9 +95,9 @@ export class Scenario {
   }
 
   /** A cold start. */
-  async start(kind: Kind, node: NodeMajor, { authLimitMs = 10_000, concurrency }: StartOptions = {}): Promise<ExecutionEnvironment> {
+  async start(kind: Kind, node: NodeMajor, { authLimitMs = 10_000, ...how }: StartOptions = {}): Promise<ExecutionEnvironment> {
     const variables = { ...this.variables, AUTH_LIMIT_MS: String(authLimitMs) };
-    const environment = await this.world.start(kind, node, variables, concurrency);
+    const environment = await this.world.start(kind, node, { variables, ...how });
     this.environments.push(environment);
     return environment;
   }
@@ -111,6 +116,7 @@ export class Scenario {
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
     });
     const { access_token: accessToken } = await response.json() as { readonly access_token: string };
+    this.ownToken = this.provider.liveToken?.jti;
     const now = Date.now();
     await this.world.put({ tokenId: this.tokenId, accessToken, generation: 1, issuedAt: now - ageMs, expiresAt: now + leftMs });
   }
@@ -129,8 +135,8 @@ export class Scenario {
   holdNextCall(): HeldCall {
     let answer = (): void => undefined;
     const answered = new Promise<void>(resolve => { answer = resolve; });
-    const arrived = new Promise<void>(resolve => this.provider.holdNextCall(async () => {
-      resolve();
+    const arrived = new Promise<void>(resolve => this.provider.holdNextCall(async request => {
+      void until('the whole call is there', () => request.complete).then(resolve);
       return answered;
     }));
     return { arrived, answer };

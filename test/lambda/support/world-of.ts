@@ -4,6 +4,8 @@ import type { Scenario } from './scenario';
 
 /** As a token of the provider's begins, wherever it stands. */
 const TOKEN = /eyJ[\w-]{20,}/;
+/** A step of the protocol as the consumers log it, in text or in JSON. */
+const STEP = /sharedToken\W+type\W+committed/;
 
 /** The consumers of a file of tests. */
 export interface FileOfTests {
@@ -27,10 +29,9 @@ export function worldOf(kinds: readonly Kind[]): FileOfTests {
     scenario: async () => started().scenario(),
     testThatNothingLeaked: () => test('nothing that any function logged holds a token or a credential', async () => {
       const logs = started().logs();
-      expect(logs).toContain('"type":"committed"'); // they did log
+      expect(STEP.test(logs)).toBe(true); // they did log
       expect((await started().item('token-1')).accessToken).toMatch(TOKEN);
-      expect(logs).not.toMatch(TOKEN);
-      for (const secret of started().secrets()) expect(logs).not.toContain(secret);
+      expect([TOKEN.test(logs), started().secrets().filter(secret => logs.includes(secret))]).toEqual([false, []]);
     }),
   };
 }

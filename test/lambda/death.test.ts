@@ -1,0 +1,93 @@
+import type { Kind, NodeMajor } from './support/consumers-stack';
+import { call, type Scenario, type StartOptions } from './support/scenario';
+import { worldOf } from './support/world-of';
+
+/* What becomes of a lease whose holder dies with it: it ends by itself, and whoever waits for it takes over. */
+const { scenario, testThatNothingLeaked } = worldOf(['CommonJS', 'ES module']);
+
+/** The lease ends after two seconds more, and the others take over after two more at most. */
+const brief: StartOptions = { authLimitMs: 2_500 };
+
+/** Another environment gets the token, by the lease of the one that died. */
+async function expectSuccession(crm: Scenario, kind: Kind, node: NodeMajor): Promise<void> {
+  const successor = await crm.start(kind, node, brief);
+  expect(await call(successor)).toMatchObject({ status: 200 });
+  expect(crm.story(successor)).toEqual(expect.arrayContaining(['waiting', 'claimed', 'committed']));
+  expect(successor.logs.join('\n')).toContain('"takeover":true');
+}
+
+describe.each([[22, 'ES module'], [24, 'CommonJS']] as const)('on Node.js %i, %s', (node, kind) => {
+  test('a function that times out while it holds the lease is succeeded by a new environment', async () => {
+    const crm = await scenario();
+    await crm.storeToken();
+    const holder = await crm.start(kind, node, brief);
+    expect(await call(holder)).toMatchObject({ status: 200 });
+    crm.revoke();
+    crm.holdNextCall();
+
+    const result = await holder.invoke({ hangs: true }, { deadlineMs: 2_000 });
+    expect(result).toMatchObject({ error: { errorType: 'Sandbox.Timedout' } });
+    expect(await holder.ended()).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(crm.authCalls).toBe(1);
+    await expectSuccession(crm, kind, node);
+    expect(crm.authCalls).toBe(2);
+  });
+
+  test('so is one whose process ends', async () => {
+    const crm = await scenario();
+    const holder = await crm.start(kind, node, brief);
+    const result = await holder.invoke({ exitAt: 'refreshing' });
+    expect(result).toMatchObject({ error: { errorType: 'Runtime.ExitError', errorMessage: expect.stringContaining('exit status 1') as string } });
+    await expectSuccession(crm, kind, node);
+    expect(crm.authCalls).toBe(1); // the first one had sent nothing yet
+  });
+
+  test('so is one that is killed in the middle of its auth call', async () => {
+    const crm = await scenario();
+    const holder = await crm.start(kind, node, brief);
+    const held = crm.holdNextCall();
+    const running = holder.invoke({});
+    await held.arrived;
+    await holder.kill();
+    expect(await running).toMatchObject({ error: { errorType: 'Runtime.ExitError', errorMessage: expect.stringContaining('signal: killed') as string } });
+    await expectSuccession(crm, kind, node);
+    expect(crm.authCalls).toBe(2);
+  });
+
+  test('an invocation ends when its caller does, whatever the runtime still waits for', async () => {
+    const crm = await scenario();
+    const environment = await crm.start(kind, node);
+    const held = crm.holdNextCall();
+    expect(await call(environment, { leaveAt: 'refreshing' })).toMatchObject({ code: 'ABORTED' });
+    held.answer();
+  });
+
+  test('a call that runs out of time fails with its typed error before the function times out', async () => {
+    const crm = await scenario();
+    const environment = await crm.start(kind, node);
+    crm.holdNextCall();
+    const result = await environment.invoke({ throws: true }, { deadlineMs: 6_000 });
+    expect(result).toMatchObject({ error: { errorType: 'SharedTokenError' } });
+    expect(environment.exit).toBeUndefined();
+    expect(environment.logs.join('\n')).toMatch(/Invoke Error.*"code":"(DEADLINE_EXCEEDED|REFRESH_TIMED_OUT)"/);
+  });
+
+  test('Lambda\'s SIGTERM ends an environment at once, idle or in the middle of an auth call', async () => {
+    const crm = await scenario();
+    await crm.storeToken();
+    const [idle, busy] = await crm.startAll(2, kind, node) as [Environment, Environment];
+    expect(await call(idle)).toMatchObject({ status: 200 });
+    expect(await idle.shutDown()).toEqual({ code: null, signal: 'SIGTERM' });
+
+    crm.revoke();
+    const held = crm.holdNextCall();
+    const running = busy.invoke({});
+    await held.arrived;
+    expect(await busy.shutDown()).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(await running).toMatchObject({ error: { errorType: 'Runtime.ExitError' } });
+  });
+});
+
+type Environment = Awaited<ReturnType<Scenario['start']>>;
+
+testThatNothingLeaked();
