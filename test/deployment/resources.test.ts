@@ -30,21 +30,34 @@ const tokensOf = (name: Name) => ({
 })[name].tokens;
 const arn = (service: string, resource: string) => `arn:aws:${service}:${deployed.cloud.region}:${deployed.cloud.account}:${resource}`;
 
-/** The physical ids of a stack's resources of a type, with what the template says of each. */
-async function deployedOf(name: Name, type: string): Promise<readonly { readonly id: string; readonly properties: Readonly<Record<string, unknown>> }[]> {
+interface DeployedResource {
+  /** The physical one. */
+  readonly id: string;
+  /** As the template has them. */
+  readonly properties: Readonly<Record<string, unknown>>;
+}
+
+/** The resources of a type that a stack has. */
+async function deployedOf(name: Name, type: string): Promise<readonly DeployedResource[]> {
   const ids = await deployed.physicalIds(stackOf(name));
   return Object.entries(deployed.app.resourcesOf(stackOf(name)))
     .filter(([, { Type }]) => Type === type)
     .map(([logicalId, { Properties }]) => ({ id: ids.get(logicalId)!, properties: Properties }));
 }
 
-/** The documents of a role's own policies. */
-async function policiesOf(role: string): Promise<readonly Record<string, unknown>[]> {
+/** What a role's own policies say. */
+async function statementsOf(role: string): Promise<readonly Record<string, unknown>[]> {
   const [{ PolicyNames }] = await askAws<[{ PolicyNames: string[] }]>(deployed.cloud, ['iam', 'list_role_policies', { RoleName: role }]);
   const answers = await askAws<readonly { PolicyDocument: { Statement: Record<string, unknown>[] } }[]>(
     deployed.cloud, ...PolicyNames.map(PolicyName => ['iam', 'get_role_policy', { RoleName: role, PolicyName }] as const),
   );
   return answers.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+}
+
+/** The ARN of a refresher's failure queue. */
+async function queueOf(name: keyof Deployment['app']['withRefresher']): Promise<string> {
+  const url = await deployed.physicalId(deployed.app.withRefresher[name].crm.failureQueue);
+  return arn('sqs', String(url.split('/').at(-1)));
 }
 
 describe.each(STACKS)('%s', name => {
@@ -94,14 +107,13 @@ describe.each(STACKS)('%s', name => {
   });
 
   test('the consumer\'s role may read or refresh in this table alone', async () => {
-    const [statement] = await policiesOf(await deployed.physicalId(deployed.app.consumers[name].role!))
-      .then(statements => statements.filter(({ Action }) => JSON.stringify(Action).includes('dynamodb:')));
-    expect(statement).toMatchObject({
+    const statements = await statementsOf(await deployed.physicalId(deployed.app.consumers[name].role!));
+    expect(statements.filter(({ Action }) => JSON.stringify(Action).includes('dynamodb:'))).toMatchObject([{
       Effect: 'Allow',
       Action: name === 'SendMessage' ? ['dynamodb:GetItem', 'dynamodb:UpdateItem'] : 'dynamodb:GetItem',
       Resource: arn('dynamodb', `table/${await deployed.physicalId(tokensOf(name).table)}`),
       Condition: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': name === 'Report' ? ['crm', 'erp'] : ['crm'] }, 'Null': { 'dynamodb:LeadingKeys': 'false' } },
-    });
+    }]);
   });
 });
 
@@ -109,8 +121,9 @@ describe.each(WITH_SCHEDULE)('the schedule of %s', (name, times) => {
   test('invokes the alias `scheduled` in the name of a role that may do that alone, with bounded retries', async () => {
     const { crm } = deployed.app.withRefresher[name];
     const refresher = arn('lambda', `function:${await deployed.physicalId(crm.function)}`);
-    const queue = arn('sqs', String((await deployed.physicalId(crm.failureQueue)).split('/').at(-1)));
-    const [schedule] = await askAws<[{ Target: { RoleArn: string } }]>(deployed.cloud, ['scheduler', 'get_schedule', { Name: await deployed.physicalId(crm.schedule!) }]);
+    const queue = await queueOf(name);
+    const Name = await deployed.physicalId(crm.schedule!);
+    const [schedule] = await askAws<[{ Target: { RoleArn: string } }]>(deployed.cloud, ['scheduler', 'get_schedule', { Name }]);
     expect(schedule).toMatchObject({
       ...times,
       State: 'ENABLED',
@@ -121,7 +134,7 @@ describe.each(WITH_SCHEDULE)('the schedule of %s', (name, times) => {
         DeadLetterConfig: { Arn: queue },
       },
     });
-    const statements = await policiesOf(String(schedule.Target.RoleArn.split('/').at(-1)));
+    const statements = await statementsOf(String(schedule.Target.RoleArn.split('/').at(-1)));
     expect(statements.map(({ Action, Resource }) => [Action, Resource])).toEqual([
       ['lambda:InvokeFunction', `${refresher}:scheduled`],
       ['sqs:SendMessage', queue],
@@ -135,11 +148,11 @@ describe.each(['Scheduled', 'OnDemand', 'Orders', 'OwnRefresher'] as const)('the
   test(`sends what fails for good to its queue, invoked as ${qualifiers.join(', ')}`, async () => {
     const { crm } = deployed.app.withRefresher[name];
     const FunctionName = await deployed.physicalId(crm.function);
-    const [{ FunctionEventInvokeConfigs }, { Aliases }] = await askAws<[{ FunctionEventInvokeConfigs: { FunctionArn: string }[] }, { Aliases: object[] }]>(
+    const [configs, { Aliases }] = await askAws<[{ FunctionEventInvokeConfigs: { FunctionArn: string }[] }, { Aliases: object[] }]>(
       deployed.cloud, ['lambda', 'list_function_event_invoke_configs', { FunctionName }], ['lambda', 'list_aliases', { FunctionName }],
     );
-    const queue = arn('sqs', String((await deployed.physicalId(crm.failureQueue)).split('/').at(-1)));
-    const sorted = [...FunctionEventInvokeConfigs].sort((one, other) => one.FunctionArn < other.FunctionArn ? -1 : 1);
+    const queue = await queueOf(name);
+    const sorted = [...configs.FunctionEventInvokeConfigs].sort((one, other) => one.FunctionArn < other.FunctionArn ? -1 : 1);
     expect(sorted).toMatchObject(qualifiers.map(qualifier => ({
       FunctionArn: `${arn('lambda', `function:${FunctionName}`)}:${qualifier}`,
       MaximumRetryAttempts: 2,
@@ -151,7 +164,9 @@ describe.each(['Scheduled', 'OnDemand', 'Orders', 'OwnRefresher'] as const)('the
 
   test('has a queue that is encrypted, kept for two weeks, and closed to whoever comes without TLS', async () => {
     const QueueUrl = await deployed.physicalId(deployed.app.withRefresher[name].crm.failureQueue);
-    const [{ Attributes }] = await askAws<[{ Attributes: Record<string, string> }]>(deployed.cloud, ['sqs', 'get_queue_attributes', { QueueUrl, AttributeNames: ['All'] }]);
+    const [{ Attributes }] = await askAws<[{ Attributes: Record<string, string> }]>(
+      deployed.cloud, ['sqs', 'get_queue_attributes', { QueueUrl, AttributeNames: ['All'] }],
+    );
     expect(Attributes).toMatchObject({ MessageRetentionPeriod: String(14 * 86_400), SqsManagedSseEnabled: 'true' });
     expect(JSON.parse(Attributes.Policy)).toMatchObject({ Statement: [{ Effect: 'Deny', Action: 'sqs:*', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }] });
   });

@@ -7,7 +7,9 @@ import type { LocalCloud } from './local-cloud';
 export type AwsCall = readonly [service: string, operation: string, parameters: object];
 
 /** Asks the services for which this repository has no client of the SDK, by AWS's own client for Python; each answer as the API documents it. */
-export async function askAws<Answers extends readonly unknown[]>(cloud: LocalCloud, ...calls: { readonly [Call in keyof Answers]: AwsCall }): Promise<Answers> {
+export async function askAws<Answers extends readonly unknown[]>(
+  cloud: LocalCloud, ...calls: { readonly [Call in keyof Answers]: AwsCall }
+): Promise<Answers> {
   const client = spawn(cloud.python, [join(__dirname, 'aws.py')], { env: cloud.environment, stdio: ['pipe', 'pipe', 'pipe'] });
   const output = { stdout: '', stderr: '' };
   client.stdout.setEncoding('utf8').on('data', (text: string) => { output.stdout += text; });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { Stack, type CfnElement } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 import { askAws } from './aws';
@@ -63,7 +63,10 @@ export class Deployment {
   private readonly known = new Map<string, Promise<ReadonlyMap<string, string>>>();
 
   private constructor(
-    private readonly cleanUp: CleanUp, readonly cloud: LocalCloud, private readonly parties: ReadonlyMap<StackName, ThirdParty>, private readonly clientId: string,
+    private readonly cleanUp: CleanUp,
+    readonly cloud: LocalCloud,
+    private readonly parties: ReadonlyMap<StackName, ThirdParty>,
+    private readonly clientId: string,
   ) {
     this.toolkit = new CdkToolkit(cloud);
     this.app = this.synthesize('cdk.out');
@@ -81,7 +84,8 @@ export class Deployment {
 
   /** @param layer what the runtime's layer holds, if not what this library brings */
   synthesize(name: string, layer?: string): ExampleApp {
-    return new ExampleApp({ outdir: join(this.cloud.folder, name), endpoints: stack => this.thirdParty(stack), ...(layer !== undefined && { layer }) });
+    const outdir = join(this.cloud.folder, name);
+    return new ExampleApp({ outdir, endpoints: stack => this.thirdParty(stack), ...(layer !== undefined && { layer }) });
   }
 
   async deploy(...stacks: readonly Stack[]): Promise<void> {
