@@ -186,6 +186,10 @@ project.package.setScript('test:lambda', suiteOfItsOwn('lambda', 'node-22', 'nod
 project.package.setScript('test:node', 'npm run --silent bundle && node --import tsx scripts/test-on-node.ts');
 project.package.setScript('test:cdk', 'node --import tsx scripts/test-on-newest-cdk.ts');
 project.package.setScript('test:deploy', suiteOfItsOwn('deployment', 'node-22', 'local-cloud', 'cdk-toolkit'));
+const INTEG_RUNNER = 'tsx scripts/bundle.ts && integ-runner --config test/integ/integ.config.json';
+project.package.setScript('integ', INTEG_RUNNER);
+project.package.setScript('integ:update', `${INTEG_RUNNER} --force --dry-run`);
+project.package.setScript('integ:deploy', `${INTEG_RUNNER} --force`);
 project.package.setScript('soak', 'tsx scripts/bundle.ts && node --import tsx soak/main.ts');
 
 // A lock file that names no registry: npm takes each package from the registry it is configured for.
