@@ -126,9 +126,9 @@ export class ExecutionEnvironment {
     return this.end('SIGKILL');
   }
 
-  /** Ends it as Lambda does when it needs an environment no longer: SIGTERM, and SIGKILL to what is still there after half a second. */
-  async shutDown(): Promise<Exit> {
-    const killer = setTimeout(() => this.child?.kill('SIGKILL'), SHUTDOWN_MS);
+  /** Ends it as Lambda does when it needs an environment no longer: SIGTERM, and SIGKILL to what is still there after a while. */
+  async shutDown(withinMs = SHUTDOWN_MS): Promise<Exit> {
+    const killer = setTimeout(() => this.child?.kill('SIGKILL'), withinMs);
     try {
       return await this.end('SIGTERM');
     } finally {
