@@ -79,6 +79,7 @@ export class ExecutionEnvironment {
   private closed: Promise<void> | undefined;
   private exited: Exit | undefined;
   private frozen = false;
+  private ending = false;
   private startedAt = 0;
   private readyAt: number | undefined;
   private initError: InvocationError | undefined;
@@ -193,11 +194,12 @@ export class ExecutionEnvironment {
       this.onReady?.();
     }
     const { concurrency, staysAwake = concurrency !== undefined } = this.options;
-    if (!staysAwake && this.api?.isIdle) this.freeze();
+    if (!staysAwake && !this.ending && this.api?.isIdle) this.freeze();
   }
 
   private async end(signal: NodeJS.Signals): Promise<Exit> {
     if (this.child?.pid === undefined || this.exited) return this.exited ?? { code: null, signal: null };
+    this.ending = true;
     const closed = this.ended();
     this.child.kill(signal);
     this.thaw(); // what is frozen takes no notice
