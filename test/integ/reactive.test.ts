@@ -1,15 +1,19 @@
 import { roundsOf } from './cases/expectations';
 import { reactiveCase } from './cases/reactive';
+import type { HttpEvent } from './handlers/http-event';
+import type { ThirdParty } from './handlers/third-party';
+import { UNAVAILABLE_SCOPE } from './stacks/contract';
 import type { ReactiveStack } from './stacks/reactive-stack';
 import { runAssertions } from './support/assertions';
 import { LocalDeployment } from './support/local-deployment';
 
 let deployment: LocalDeployment<ReactiveStack>;
+let thirdParty: ThirdParty;
 
 beforeAll(async () => {
   deployment = await LocalDeployment.start(app => reactiveCase(app).stack);
   deployment.enter();
-  deployment.serve(deployment.stack.server);
+  thirdParty = deployment.serve(deployment.stack.server);
 });
 
 afterAll(async () => deployment?.stop());
@@ -19,3 +23,33 @@ test('three functions, each in another form, share a token through a rotation: w
   const results = await runAssertions(deployment, { payload: { atOnce: 2, pausesMs: [5_200] }, expected: roundsOf(1, 1) });
   expect(results).toEqual([expect.objectContaining({ status: 'success', message: '' })]);
 });
+
+test('an assertion that does not hold fails, and says in what', async () => {
+  const [result] = await runAssertions(deployment, { payload: { atOnce: 2, pausesMs: [] }, expected: roundsOf(1) }); // there is a token already
+  expect(result).toEqual(expect.objectContaining({ status: 'fail', message: expect.stringContaining('Expected 1 but received 0') }));
+});
+
+describe('the stand-in for a provider', () => {
+  const ask = async (secret: string, scope: string): Promise<number> => (await thirdParty.answer(tokenRequest(secret, scope))).statusCode;
+
+  test('gives a token to its client, and counts each call', async () => {
+    expect(await Promise.all([ask('made-up', 'counted'), ask('made-up', 'counted')])).toEqual([200, 200]);
+    expect(await thirdParty.handle({ control: 'statistics', scope: 'counted' })).toEqual({ authCalls: 2 });
+  });
+
+  test('refuses another secret, a scope that is never available, and what is no token', async () => {
+    expect(await ask('another', 'crm')).toBe(401);
+    expect(await ask('made-up', UNAVAILABLE_SCOPE)).toBe(400);
+    const { statusCode } = await thirdParty.answer({ ...tokenRequest('', ''), rawPath: '/api', requestContext: { http: { method: 'GET' } } });
+    expect(statusCode).toBe(401);
+  });
+});
+
+function tokenRequest(secret: string, scope: string): HttpEvent {
+  return {
+    rawPath: '/token',
+    requestContext: { http: { method: 'POST' } },
+    headers: { authorization: `Basic ${Buffer.from(`integ:${secret}`).toString('base64')}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials', scope }).toString(),
+  };
+}

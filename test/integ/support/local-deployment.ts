@@ -88,10 +88,11 @@ export class LocalDeployment<S extends Stack> {
   }
 
   /** Answers requests to the URL of the server in this process: a machine with two cores has no room for an environment for each. */
-  serve({ function: fn }: AuthorizationServer): void {
+  serve({ function: fn }: AuthorizationServer): ThirdParty {
     const variables = this.variablesOf(fn);
     const thirdParty = new ThirdParty(new ServerState(variables[SERVER_ENV.TABLE] ?? ''), variables[SERVER_ENV.SECRET] ?? '');
     this.services.url.handle = async event => thirdParty.answer(event);
+    return thirdParty;
   }
 
   /** The physical name of what a construct makes. */
