@@ -37,7 +37,7 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
 
   test('one that is frozen for longer than its lease is succeeded; thawed, it overwrites nothing, and goes on with the newer token', async () => {
     const crm = await scenario();
-    const holder = await crm.start(kind, node, { staysAwake: true, authLimitMs: 2_500 });
+    const holder = await crm.start(kind, node, { staysAwake: true, authLimitMs: 2_500, ignoresSignal: true });
     const held = crm.holdNextCall();
     expect(await call(holder, { leaveAt: 'refreshing' })).toMatchObject({ code: 'ABORTED' });
     await held.arrived;
@@ -49,6 +49,10 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
     expect(await call(successor)).toMatchObject({ status: 200 });
     expect(crm.authCalls).toBe(2);
     const stored = await crm.item();
+
+    holder.thaw(); // its answer is there, and late; so is what it has to say of its lease
+    await until('it has looked at its clocks', () => crm.story(holder).includes('released'));
+    expect(await crm.item()).toEqual(stored);
 
     expect(await call(holder)).toMatchObject({ status: 200 });
     expect(crm.authCalls).toBe(2);

@@ -25,6 +25,7 @@ describe.each(consumers)('on Node.js %i, %s', (node, kind) => {
     expect(answers.map(({ atOnce }) => atOnce).sort()).toEqual([1, 2]); // they did overlap
     expect(crm.authCalls).toBe(1);
     expect(crm.story(environment).filter(step => step === 'claimed')).toHaveLength(1);
+    expect(crm.story(environment)).not.toContain('waiting'); // none of them looked for what its own process fetched
   });
 
   test('so do the workers of one process, as if they were processes', async () => {

@@ -11,13 +11,16 @@
  * - `throws`: an error is thrown, not reported
  */
 module.exports = ({ SharedToken, refresh }) => {
-  const { API_URL, AUTH_LIMIT_MS, TOKEN_ID } = process.env;
+  const { API_URL, AUTH_LIMIT_MS, IGNORES_SIGNAL, TOKEN_ID } = process.env;
   const { threadId } = process.getBuiltinModule('node:worker_threads');
   const observers = new Set();
   let running = 0;
 
+  /** As code does that does not pass the signal on to `fetch`: its answer may come after its limit. */
+  const heedless = async (request) => refresh({ ...request, signal: new AbortController().signal });
+
   const token = new SharedToken(TOKEN_ID, {
-    refresh,
+    refresh: IGNORES_SIGNAL ? heedless : refresh,
     authLimitMs: Number(AUTH_LIMIT_MS),
     onEvent: (step) => {
       console.log(JSON.stringify({ sharedToken: step }));

@@ -32,6 +32,8 @@ export interface ConsumerAnswer {
 export interface StartOptions extends Pick<ExecutionEnvironmentOptions, 'concurrency' | 'staysAwake'> {
   /** @default 10_000 */
   readonly authLimitMs?: number;
+  /** Is an auth call not ended by its limit? */
+  readonly ignoresSignal?: boolean;
 }
 
 /** An auth call without an answer. */
@@ -95,8 +97,8 @@ export class Scenario {
   }
 
   /** A cold start. */
-  async start(kind: Kind, node: NodeMajor, { authLimitMs = 10_000, ...how }: StartOptions = {}): Promise<ExecutionEnvironment> {
-    const variables = { ...this.variables, AUTH_LIMIT_MS: String(authLimitMs) };
+  async start(kind: Kind, node: NodeMajor, { authLimitMs = 10_000, ignoresSignal = false, ...how }: StartOptions = {}): Promise<ExecutionEnvironment> {
+    const variables = { ...this.variables, AUTH_LIMIT_MS: String(authLimitMs), ...ignoresSignal && { IGNORES_SIGNAL: 'yes' } };
     const environment = await this.world.start(kind, node, { variables, ...how });
     this.environments.push(environment);
     return environment;
