@@ -2,7 +2,7 @@ import { awscdk, javascript, typescript } from 'projen';
 
 /** TypeScript that jsii does not compile: each folder is one part of the product or of its proof. */
 const SHIPPED_OUTSIDE_JSII = ['lambda-runtime', 'testing-kit'];
-const NOT_SHIPPED = ['examples', 'demo', 'local-aws', 'scripts', 'simulation', 'soak', 'toolchain'];
+const NOT_SHIPPED = ['bench', 'examples', 'demo', 'local-aws', 'scripts', 'simulation', 'soak', 'toolchain'];
 /** Below `test/`: suites that need more than `npm ci`, each with its own command (`toolchain/` installs what they need). */
 const SUITES_OF_THEIR_OWN = ['lambda', 'deployment'];
 /** ES modules alone, while jest loads CommonJS. */
@@ -99,7 +99,7 @@ const project = new awscdk.AwsCdkConstructLibrary({
 
 // What only this repository needs: the sources of the runtime and of the testing kit are published as bundles with types.
 for (const workshop of [
-  '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/local-aws/', '/mutation-output/', '/scripts/',
+  '/.cache/', '/.ci/', '/.npmrc', '/ARCHITECTURE.md', '/CONTRIBUTING.md', '/bench/', '/demo/', '/demo-output/', '/docs/', '/examples/', '/lambda-runtime/', '/local-aws/', '/mutation-output/', '/scripts/',
   '/simulation/', '/soak/', '/testing-kit/', '/toolchain/', 'cdk.out/',
 ]) project.addPackageIgnore(workshop);
 
@@ -107,6 +107,7 @@ for (const workshop of [
 project.package.addField('type', 'commonjs');
 project.package.addField('allowScripts', { esbuild: true });
 const entryPoint = (folder: string) => ({
+  ...(folder.startsWith('runtime') && { module: `./${folder}/module.mjs` }), // for bundlers; Node.js knows no such condition
   import: { types: `./${folder}/index.d.mts`, default: `./${folder}/index.mjs` },
   require: { types: `./${folder}/index.d.ts`, default: `./${folder}/index.js` },
 });
@@ -174,7 +175,7 @@ project.addTask('compile-and-package', {
 });
 
 function suiteOfItsOwn(folder: string, ...tools: string[]): string {
-  return `node --import tsx toolchain/main.ts ${tools.join(' ')} && tsx scripts/bundle.ts && jest -c test/${folder}/jest.config.js`;
+  return `node --import tsx toolchain/main.ts ${tools.join(' ')} && npm run --silent bundle && jest -c test/${folder}/jest.config.js`;
 }
 // A plain script: `npm run --silent demo -- --json` prints the JSON alone, with no task runner in between.
 // No wrapper process either: it would end the demo before it has cleaned up after Ctrl-C.
@@ -186,11 +187,12 @@ project.package.setScript('test:lambda', suiteOfItsOwn('lambda', 'node-22', 'nod
 project.package.setScript('test:node', 'npm run --silent bundle && node --import tsx scripts/test-on-node.ts');
 project.package.setScript('test:cdk', 'node --import tsx scripts/test-on-newest-cdk.ts');
 project.package.setScript('test:deploy', suiteOfItsOwn('deployment', 'node-22', 'local-cloud', 'cdk-toolkit'));
+project.package.setScript('bench', 'npm run --silent bundle && node --import tsx bench/main.ts');
 const INTEG_RUNNER = 'tsx scripts/bundle.ts && integ-runner --config test/integ/integ.config.json';
 project.package.setScript('integ', INTEG_RUNNER);
 project.package.setScript('integ:update', `${INTEG_RUNNER} --force --dry-run`);
 project.package.setScript('integ:deploy', `${INTEG_RUNNER} --force`);
-project.package.setScript('soak', 'tsx scripts/bundle.ts && node --import tsx soak/main.ts');
+project.package.setScript('soak', 'npm run --silent bundle && node --import tsx soak/main.ts');
 
 // A lock file that names no registry: npm takes each package from the registry it is configured for.
 project.npmrc.addConfig('omit-lockfile-registry-resolved', 'true');

@@ -32,10 +32,10 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
 
   const failed = ([code, what]: readonly [SharedTokenErrorCode, string], cause?: unknown) => tokenError(tokenId, code, `the refresher "${functionName}" ${what}`, { cause });
 
-  const sdk = (): typeof Sdk => {
+  const sdk = async (): Promise<typeof Sdk> => {
     try {
-      // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by who asks, and found where Lambda has it: `import()` knows no NODE_PATH
-      return require('@aws-sdk/client-lambda') as typeof Sdk;
+      // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by who asks (scripts/bundle.ts says why so)
+      return await (require('@aws-sdk/client-lambda') as Promise<typeof Sdk>);
     } catch (cause) {
       throw failed(['REFRESHER_FAILED', 'cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.'], cause);
     }
@@ -49,14 +49,10 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
 
   return {
     prepare() {
-      try {
-        sdk();
-      } catch {
-        // Said by who asks.
-      }
+      sdk().catch(() => {}); // said by who asks
     },
     async ask(asked, how, abortSignal) {
-      const { LambdaClient, InvokeCommand } = sdk();
+      const { LambdaClient, InvokeCommand } = await sdk();
       const region = ARN.exec(functionName)?.[1];
       // An attempt of the SDK's own would be one more invocation that nobody counts. One client for each: asks are rare, and a connection that was kept open
       // would be dead after a freeze.

@@ -7,8 +7,9 @@
  *   assets/refresher/                          the code of the prebuilt refresher's function, complete
  *   testing/                                   cdk-shared-token-table/testing
  *
- * Each entry point is one CommonJS bundle and an ES module that re-exports it, so a process holds one instance of the module whichever way it was loaded. Beside
- * each bundle that holds other people's code stand their licences.
+ * Each entry point is one CommonJS bundle and an ES module that re-exports it, so a process holds one instance of the module whichever way it was loaded. Those that
+ * functions use are also there as one true ES module, `module.mjs`, for bundlers (the condition `module` of package.json): in a bundle that is an ES module,
+ * `require` does not exist, and what is imported statically can be left out where nobody uses it. Beside each bundle that holds other people's code stand their licences.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,6 +19,8 @@ import * as contract from '../src/private/contract';
 
 const root = resolve(__dirname, '..');
 const load = createRequire(__filename);
+
+const FOR_BUNDLERS = 'module.mjs';
 
 /** Lambda's runtime brings the SDK. A partial one in a layer would shadow it. */
 const SDK = ['@aws-sdk/*', '@smithy/*'];
@@ -33,7 +36,22 @@ const contractAsValues: Plugin = {
 /** What an entry point below the runtime imports of it, it shares with everybody: one memory, one class of errors. */
 const runtimeStaysOutside: Plugin = {
   name: 'runtime-stays-outside',
-  setup: ({ onResolve }) => onResolve({ filter: /^\.\.\/index$/ }, () => ({ path: '../index.js', external: true })),
+  setup: ({ onResolve, initialOptions: { format } }) => onResolve({ filter: /^\.\.\/index$/ }, () => ({
+    path: format === 'esm' ? `../${FOR_BUNDLERS}` : '../index.js',
+    external: true,
+  })),
+};
+
+/**
+ * What a function seldom needs is loaded when it does. In CommonJS by `require`, which searches where Lambda keeps the SDK, while Node's own `import()` does not
+ * (Lambda's does); an ES module has nothing but that.
+ */
+const lateImports: Plugin = {
+  name: 'late-imports',
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]lambda-runtime[\\/].+\.ts$/ }, ({ path }) => ({
+    contents: readFileSync(path, 'utf8').replace(/\brequire\(('@aws-sdk\/[\w-]+')\)/g, 'import($1)'),
+    loader: 'ts',
+  })),
 };
 
 const COMMON: BuildOptions = {
@@ -45,11 +63,13 @@ const COMMON: BuildOptions = {
   platform: 'node',
   target: 'node20',
   format: 'cjs',
-  // What a function seldom needs is loaded when it does, by a `require` that searches where Lambda keeps the SDK; Node's own `import()` does not.
-  supported: { 'dynamic-import': false },
   legalComments: 'inline',
   logLevel: 'warning',
 };
+
+/** Minified, classes would print as `a [SharedTokenError]`. */
+const nameClasses = (names: readonly string[]) =>
+  `const all = { ${names.join(', ')} };\nfor (const name in all) Object.defineProperty(all[name], "name", { value: name });\n`;
 
 interface EntryPoint {
   /** Folder of the source. */
@@ -58,18 +78,18 @@ interface EntryPoint {
   readonly folder: string;
   readonly external: readonly string[];
   readonly plugins?: readonly Plugin[];
+  /** Is there a true ES module beside it? */
+  readonly forBundlers?: boolean;
 }
 
-async function bundleEntryPoint({ source, folder, external, plugins = [] }: EntryPoint): Promise<void> {
+async function bundleEntryPoint({ source, folder, external, plugins = [], forBundlers = true }: EntryPoint): Promise<void> {
   const out = emptied(folder);
   const names = Object.keys(load(join(root, source, 'index.ts')) as object).sort();
   const { metafile } = await build({
     ...COMMON,
     // esbuild's own way to make CommonJS of exports costs 600 bytes; it warns of `module` in an ES module, which is meant here.
     stdin: {
-      contents: `import { ${names.join(', ')} } from './index';\nconst all = { ${names.join(', ')} };\nmodule.exports = all;\n` +
-        // Minified, classes would print as `a [SharedTokenError]`.
-        'for (const name in all) Object.defineProperty(all[name], "name", { value: name });',
+      contents: `import { ${names.join(', ')} } from './index';\n${nameClasses(names)}module.exports = all;\n`,
       resolveDir: join(root, source),
     },
     logOverride: { 'commonjs-variable-in-esm': 'silent' },
@@ -80,6 +100,16 @@ async function bundleEntryPoint({ source, folder, external, plugins = [] }: Entr
   });
   if (plugins.includes(runtimeStaysOutside)) refuseSecondRuntime(metafile);
   writeLicences(metafile, out);
+  if (forBundlers) {
+    await build({
+      ...COMMON,
+      format: 'esm',
+      stdin: { contents: `import { ${names.join(', ')} } from './index';\n${nameClasses(names)}export { ${names.join(', ')} };\n`, resolveDir: join(root, source) },
+      outfile: join(out, FOR_BUNDLERS),
+      plugins: [contractAsValues, lateImports, ...plugins],
+      external: [...external],
+    });
+  }
   const types = relative(out, join(root, folder.split('/')[0] as string, 'types', source, 'index'));
   writeFileSync(join(out, 'index.mjs'), `import bundle from './index.js';\nexport const { ${names.join(', ')} } = bundle;\n`);
   writeFileSync(join(out, 'index.d.ts'), `export * from '${types.startsWith('.') ? types : `./${types}`}';\n`);
@@ -164,7 +194,7 @@ async function main(): Promise<void> {
   }
   layOutLayer();
   await bundlePrebuiltRefresher();
-  await bundleEntryPoint({ source: 'testing-kit', folder: 'testing', external: ['dynalite', 'dynalite/*'] });
+  await bundleEntryPoint({ source: 'testing-kit', folder: 'testing', external: ['dynalite', 'dynalite/*'], forBundlers: false });
 }
 
 void main();

@@ -13,10 +13,10 @@ export type ReadSecret = (signal: AbortSignal) => Promise<string | undefined>;
  * @param secret as messages name it
  * @param connect makes a client, with the first read: it is kept
  */
-export function awsSecret(secret: string, connect: () => ReadSecret): ReadSecret {
+export function awsSecret(secret: string, connect: () => Promise<ReadSecret>): ReadSecret {
   let read: ReadSecret | undefined;
   return async signal => {
-    read ??= connect();
+    read ??= await connect();
     try {
       return await read(signal);
     } catch (error) {

@@ -6,18 +6,18 @@ import { awsSecret, type ReadSecret, regionOf, sdkMissing } from './aws-secrets'
 
 /** @param SecretId name or ARN */
 export function secretsManagerSecret(SecretId: string): ReadSecret {
-  return awsSecret(`secret "${SecretId}"`, () => {
-    const { SecretsManagerClient, GetSecretValueCommand } = sdk();
+  return awsSecret(`secret "${SecretId}"`, async () => {
+    const { SecretsManagerClient, GetSecretValueCommand } = await sdk();
     const client = new SecretsManagerClient(regionOf(SecretId));
     return async abortSignal => (await client.send(new GetSecretValueCommand({ SecretId }), { abortSignal })).SecretString;
   });
 }
 
-/** Written out, so that bundlers see the name; in a `try` they do not insist on it. `require` finds what Lambda has, while `import()` knows no NODE_PATH. */
-function sdk(): typeof import('@aws-sdk/client-secrets-manager') {
+/** Written out, so that bundlers see the name; in a `try` they do not insist on it. */
+async function sdk(): Promise<typeof import('@aws-sdk/client-secrets-manager')> {
   try {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports
-    return require('@aws-sdk/client-secrets-manager') as ReturnType<typeof sdk>;
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded late (scripts/bundle.ts says why so)
+    return await (require('@aws-sdk/client-secrets-manager') as ReturnType<typeof sdk>);
   } catch {
     throw sdkMissing('@aws-sdk/client-secrets-manager');
   }

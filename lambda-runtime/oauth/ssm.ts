@@ -6,18 +6,18 @@ import { awsSecret, type ReadSecret, regionOf, sdkMissing } from './aws-secrets'
 
 /** @param Name name or ARN */
 export function ssmParameter(Name: string): ReadSecret {
-  return awsSecret(`parameter "${Name}"`, () => {
-    const { SSMClient, GetParameterCommand } = sdk();
+  return awsSecret(`parameter "${Name}"`, async () => {
+    const { SSMClient, GetParameterCommand } = await sdk();
     const client = new SSMClient(regionOf(Name));
     return async abortSignal => (await client.send(new GetParameterCommand({ Name, WithDecryption: true }), { abortSignal })).Parameter?.Value;
   });
 }
 
 /** As in secrets-manager.ts. */
-function sdk(): typeof import('@aws-sdk/client-ssm') {
+async function sdk(): Promise<typeof import('@aws-sdk/client-ssm')> {
   try {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports
-    return require('@aws-sdk/client-ssm') as ReturnType<typeof sdk>;
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded late (scripts/bundle.ts says why so)
+    return await (require('@aws-sdk/client-ssm') as ReturnType<typeof sdk>);
   } catch {
     throw sdkMissing('@aws-sdk/client-ssm');
   }

@@ -23,13 +23,16 @@ beforeAll(async () => {
 
 test('the tarball holds the library, the runtime, the layer and the testing kit, and nothing of the workshop', () => {
   const folders = new Set(packed.files.map(file => file.path.split('/')[0]));
-  const workshop = ['src', 'lambda-runtime', 'local-aws', 'testing-kit', 'test', 'demo', 'examples', 'scripts', 'docs', 'node_modules', '.ci', '.github', 'projenrc'];
+  const workshop = [
+    'src', 'lambda-runtime', 'local-aws', 'testing-kit', 'test', 'demo', 'examples', 'scripts', 'docs', 'node_modules', '.ci', '.github', 'projenrc', '.cache', 'toolchain',
+    'bench',
+  ];
   expect(workshop.filter(folder => folders.has(folder))).toEqual([]);
   const paths = packed.files.map(file => file.path);
   for (const file of [
     'lib/index.js', 'lib/index.d.ts', '.jsii', 'API.md', 'LICENSE', 'README.md',
-    'runtime/index.js', 'runtime/index.mjs', 'runtime/index.d.ts', 'runtime/index.d.mts',
-    'runtime/oauth/index.js', 'runtime/oauth/index.d.ts', 'runtime/oauth/THIRD-PARTY-LICENSES.txt', 'runtime/refresher/index.js', 'runtime/refresher/index.d.ts',
+    'runtime/index.js', 'runtime/index.mjs', 'runtime/module.mjs', 'runtime/index.d.ts', 'runtime/index.d.mts',
+    'runtime/oauth/index.js', 'runtime/oauth/module.mjs', 'runtime/oauth/index.d.ts', 'runtime/oauth/THIRD-PARTY-LICENSES.txt', 'runtime/refresher/index.js', 'runtime/refresher/module.mjs', 'runtime/refresher/index.d.ts',
     'testing/index.js', 'testing/index.mjs', 'testing/index.d.ts',
     'assets/layer/nodejs/node_modules/cdk-shared-token-table/package.json',
     'assets/layer/nodejs/node_modules/cdk-shared-token-table/runtime/index.js',

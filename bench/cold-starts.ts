@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
+import { App, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { buildFunction, RUNTIME, VARIANTS, type BuiltFunction, type Variant } from './functions';
+import { LocalLambda } from '../local-aws/lambda/local-lambda';
+import { SharedTokenTable } from '../src';
+import { startEmbeddedTable, type JsonObject, type StartedEmbeddedTable } from '../testing-kit';
+
+const LAYER = resolve(__dirname, '..', 'assets', 'layer');
+
+/** One cold start, in milliseconds. */
+interface Sample {
+  /** From the start of Node.js to the moment at which the runtime asks for its first invocation. */
+  readonly init: number;
+  /** What the handler measured of its first call. */
+  readonly firstCall: number;
+}
+
+/** A variant on one version of Node.js. */
+export interface Measurement extends Pick<BuiltFunction, 'bytes' | 'gzippedBytes'> {
+  readonly node: 22 | 24;
+  readonly variant: Variant;
+  readonly samples: readonly Sample[];
+}
+
+export interface ColdStartOptions {
+  readonly nodes: readonly (22 | 24)[];
+  /** Cold starts of each variant. */
+  readonly rounds: number;
+  readonly onRound: (round: number) => void;
+}
+
+/**
+ * Starts every variant on every Node.js once a round, one after the other: what slows the machine down for a while slows all of them down, and samples of one round
+ * may be compared.
+ */
+export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOptions): Promise<Measurement[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+  const table = await startEmbeddedTable({ template: tokenTable() });
+  const lambda = LocalLambda.open();
+  try {
+    await putToken(table);
+    const functions = await Promise.all(VARIANTS.map(async (variant, index) => ({
+      variant,
+      built: await buildFunction(variant, join(folder, String(index))),
+    })));
+    const measurements = nodes.flatMap(node => functions.map(fn => ({ node, ...fn, samples: [] as Sample[] })));
+    for (let round = 0; round <= rounds; round++) {
+      for (const { node, variant, built, samples } of measurements) {
+        const layer = variant.external.includes(RUNTIME) ? LAYER : undefined;
+        const sample = await coldStart(lambda, { node, folder: built.folder, layer }, table.environment);
+        if (round > 0) samples.push(sample); // the first one warms the machine's file cache
+      }
+      onRound(round);
+    }
+    return measurements.map(({ built: { bytes, gzippedBytes }, ...rest }) => ({ ...rest, bytes, gzippedBytes }));
+  } finally {
+    await lambda.close();
+    await table.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Function {
+  readonly node: 22 | 24;
+  readonly folder: string;
+  readonly layer: string | undefined;
+}
+
+async function coldStart(lambda: LocalLambda, { node, folder, layer }: Function, variables: Readonly<Record<string, string>>): Promise<Sample> {
+  const environment = await lambda.start({ node, code: folder, layer, handler: 'index.handler', variables, memoryMb: 1_769, staysAwake: true });
+  try {
+    const result = await environment.invoke({});
+    if ('error' in result) throw new Error(`The function failed: ${JSON.stringify(result.error)}\n${environment.logs.join('\n')}`);
+    return { init: environment.initMillis, firstCall: Number(result.value) };
+  } finally {
+    await environment.close();
+  }
+}
+
+function tokenTable(): JsonObject {
+  const stack = new Stack(new App(), 'Stack');
+  new SharedTokenTable(stack, 'Tokens');
+  return Template.fromStack(stack).toJSON();
+}
+
+async function putToken({ clientConfig, tableName }: StartedEmbeddedTable): Promise<void> {
+  const documents = DynamoDBDocumentClient.from(new DynamoDBClient(clientConfig));
+  const now = Date.now();
+  await documents.send(new PutCommand({
+    TableName: tableName,
+    Item: { tokenId: 'crm', accessToken: 'a-token-of-the-bench', generation: 1, issuedAt: now, expiresAt: now + 86_400_000 },
+  }));
+  documents.destroy();
+}
