@@ -3,7 +3,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { nodeOf } from '../toolchain/tools';
+import { nodeOf, orUnavailable } from '../toolchain/tools';
 
 const MAJORS = [20, 22, 24] as const;
 const THE_RUNTIMES = ['runtime', 'oauth', 'refresher', 'testing-kit'].map(folder => `test/${folder}/`);
@@ -14,7 +14,7 @@ if (major === undefined) {
   process.stderr.write(`Usage: npm run test:node -- ${MAJORS.join('|')} [jest's arguments]\n`);
   process.exit(2);
 }
-const node = nodeOf(major);
+const node = orUnavailable(() => nodeOf(major));
 process.stdout.write(`Node.js ${spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout}`);
 const root = resolve(__dirname, '..');
 const { status } = spawnSync(node, [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), ...(forJest.length > 0 ? forJest : THE_RUNTIMES)], {

@@ -67,6 +67,17 @@ export function nodeOf(major: 20 | 22 | 24): string {
   return join(installTool(`node-${major}`), 'node_modules', nodePackage(), 'bin', 'node');
 }
 
+/** For commands: what `install` gives; where the machine lacks what it needs, the process says so and ends with 69 (`EX_UNAVAILABLE`). */
+export function orUnavailable(install: () => string): string {
+  try {
+    return install();
+  } catch (error) {
+    if (!(error instanceof ToolUnavailableError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(69);
+  }
+}
+
 function folderOf(name: ToolName): string {
   const pins = createHash('sha256');
   for (const file of readdirSync(join(PINS, name)).sort()) pins.update(file).update('\0').update(readFileSync(join(PINS, name, file))).update('\0');
