@@ -97,7 +97,8 @@ export class Scenario {
   }
 
   /** A cold start. */
-  async start(kind: Kind, node: NodeMajor, { authLimitMs = 10_000, ignoresSignal = false, ...how }: StartOptions = {}): Promise<ExecutionEnvironment> {
+  async start(kind: Kind, node: NodeMajor, options: StartOptions = {}): Promise<ExecutionEnvironment> {
+    const { authLimitMs = 10_000, ignoresSignal = false, ...how } = options;
     const variables = { ...this.variables, AUTH_LIMIT_MS: String(authLimitMs), ...ignoresSignal && { IGNORES_SIGNAL: 'yes' } };
     const environment = await this.world.start(kind, node, { variables, ...how });
     this.environments.push(environment);
@@ -145,12 +146,17 @@ export class Scenario {
   }
 
   /** What the runtime told of its steps, in one environment. */
-  story(environment: ExecutionEnvironment): string[] {
+  steps(environment: ExecutionEnvironment): SharedTokenEvent[] {
     return environment.logs.flatMap(line => {
       const [told] = /\{\\?"sharedToken.*?\}\}/.exec(line) ?? [];
       if (told === undefined) return [];
-      return [(JSON.parse(told.replaceAll('\\"', '"')) as { readonly sharedToken: SharedTokenEvent }).sharedToken.type];
+      return [(JSON.parse(told.replaceAll('\\"', '"')) as { readonly sharedToken: SharedTokenEvent }).sharedToken];
     });
+  }
+
+  /** The same, by name. */
+  story(environment: ExecutionEnvironment): string[] {
+    return this.steps(environment).map(({ type }) => type);
   }
 
   async end(): Promise<void> {
