@@ -55,7 +55,7 @@ describe.each([[22, 'ES module'], [24, 'CommonJS']] as const)('on Node.js %i, %s
     const holder = await crm.start(kind, node, brief);
     const held = crm.holdNextCall();
     const running = holder.invoke({});
-    await held.arrived;
+    await held.arrived();
     await holder.kill();
     expect(await running).toMatchObject({ error: { errorType: 'Runtime.ExitError', errorMessage: expect.stringContaining('signal: killed') as string } });
     await expectSuccession(crm, holder, [node, kind]);
@@ -90,7 +90,7 @@ describe.each([[22, 'ES module'], [24, 'CommonJS']] as const)('on Node.js %i, %s
     crm.revoke();
     const held = crm.holdNextCall();
     const running = busy.invoke({});
-    await held.arrived;
+    await held.arrived();
     expect(await busy.shutDown(AMPLE_MS)).toEqual({ code: null, signal: 'SIGTERM' });
     expect(await running).toMatchObject({ error: { errorType: 'Runtime.ExitError' } });
   });

@@ -24,7 +24,7 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
     const holder = await crm.start(kind, node, { staysAwake: true });
     const held = crm.holdNextCall();
     expect(await call(holder, { leaveAt: 'refreshing' })).toMatchObject({ code: 'ABORTED' });
-    await held.arrived;
+    await held.arrived();
     holder.freeze();
     held.answer();
     await until('the provider has answered', () => crm.hasIssued);
@@ -40,7 +40,7 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
     const holder = await crm.start(kind, node, { staysAwake: true, authLimitMs: 2_500, ignoresSignal: true });
     const held = crm.holdNextCall();
     expect(await call(holder, { leaveAt: 'refreshing' })).toMatchObject({ code: 'ABORTED' });
-    await held.arrived;
+    await held.arrived();
     holder.freeze();
     held.answer();
     await until('the provider has answered', () => crm.hasIssued);
@@ -64,7 +64,7 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
     const holder = await crm.start(kind, node, { staysAwake: true });
     const held = crm.holdNextCall();
     const refreshing = call(holder);
-    await held.arrived;
+    await held.arrived();
     const waiter = await crm.start(kind, node);
     const waiting = waiter.invoke({ timeoutMs: 5_000 });
     await until('it waits', () => crm.story(waiter).includes('waiting'));
@@ -95,7 +95,7 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
       const environment = await crm.start(kind, node, { staysAwake: true });
       const held = crm.holdNextCall();
       await leaveRefreshAhead(crm, environment);
-      await held.arrived;
+      await held.arrived();
       environment.freeze();
       held.answer();
       await until('the provider has answered', () => crm.hasIssued);

@@ -14,7 +14,7 @@ describe.each(consumers)('on Node.js %i, %s', (node, kind) => {
     const patient = [environment.invoke({}), environment.invoke({})];
     const hurried = environment.invoke({ timeoutMs: 1_000 });
     const leaving = environment.invoke({ abortAfterMs: 1_000 });
-    await held.arrived;
+    await held.arrived();
 
     expect(answerOf(await hurried)).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     expect(answerOf(await leaving)).toMatchObject({ code: 'ABORTED' });

@@ -39,7 +39,7 @@ export interface StartOptions extends Pick<ExecutionEnvironmentOptions, 'concurr
 /** An auth call without an answer. */
 export interface HeldCall {
   /** Resolves when it has come in as a whole: whoever is frozen then has sent all of it. */
-  readonly arrived: Promise<void>;
+  readonly arrived: () => Promise<void>;
   /** Lets it be answered. */
   readonly answer: () => void;
 }
@@ -138,11 +138,12 @@ export class Scenario {
   holdNextCall(): HeldCall {
     let answer = (): void => undefined;
     const answered = new Promise<void>(resolve => { answer = resolve; });
-    const arrived = new Promise<void>(resolve => this.provider.holdNextCall(async request => {
-      void until('the whole call is there', () => request.complete).then(resolve);
+    let isThere = (): boolean => false;
+    this.provider.holdNextCall(async request => {
+      isThere = () => request.complete;
       return answered;
-    }));
-    return { arrived, answer };
+    });
+    return { answer, arrived: async () => until('the auth call comes in', () => isThere()) };
   }
 
   /** What the runtime told of its steps, in one environment. */
