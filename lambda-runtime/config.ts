@@ -85,9 +85,13 @@ export function sinceOf(since: ForcedRefreshOptions['since'] = Infinity): number
   return typeof since === 'number' ? since : new Date(since).getTime();
 }
 
+export function knownTable({ table = process.env[ENV.TABLE] }: SharedTokenOptions): string | undefined {
+  return table;
+}
+
 /** @throws SharedTokenError TABLE_NOT_CONFIGURED */
 export function tableOf(tokenId: string, options: SharedTokenOptions): string {
-  const table = options.table ?? process.env[ENV.TABLE];
+  const table = knownTable(options);
   if (table) return table;
   throw tokenError(tokenId, 'TABLE_NOT_CONFIGURED', 'no table. Attach the function in its stack (tokens.attachTo(fn)), ' +
     `set the variable ${ENV.TABLE}, or pass the option "table".`);
