@@ -11,7 +11,7 @@ const SDK = ['@aws-sdk/*', '@smithy/*'];
 export interface Variant {
   readonly name: string;
   /** A file of `handlers/`. */
-  readonly handler: 'nothing' | 'sdk-alone' | 'shared-token';
+  readonly handler: 'nothing' | 'sdk-alone' | 'shared-token' | 'shared-token-oauth';
   readonly format: 'cjs' | 'esm';
   /** What stays outside of its bundle: Lambda's runtime and the layer bring it. */
   readonly external: readonly string[];
@@ -21,7 +21,7 @@ export interface Variant {
   readonly baseline?: string;
 }
 
-const outside = { format: 'cjs', external: [...SDK, RUNTIME] } as const;
+const outside = { format: 'cjs', external: [...SDK, RUNTIME, `${RUNTIME}/*`] } as const;
 /** The client for Lambda, which only readers with a refresher need, is left to Lambda. */
 const inside = { format: 'cjs', external: ['@aws-sdk/client-lambda'] } as const;
 
@@ -30,6 +30,7 @@ export const VARIANTS: readonly Variant[] = [
   { name: 'an empty function', handler: 'nothing', ...outside },
   { name: 'SDK of Lambda', handler: 'sdk-alone', ...outside },
   { name: 'SDK of Lambda, runtime in the layer', handler: 'shared-token', ...outside, baseline: 'SDK of Lambda' },
+  { name: 'the same with runtime/oauth', handler: 'shared-token-oauth', ...outside, baseline: 'SDK of Lambda, runtime in the layer' },
   { name: 'SDK of Lambda, runtime in the bundle', handler: 'shared-token', ...outside, external: SDK, baseline: 'SDK of Lambda' },
   { name: 'ES module: SDK of Lambda', handler: 'sdk-alone', ...outside, format: 'esm' },
   { name: 'ES module: SDK of Lambda, runtime in the layer', handler: 'shared-token', ...outside, format: 'esm', baseline: 'ES module: SDK of Lambda' },
