@@ -19,7 +19,7 @@ const CONSUMERS = join(__dirname, '..', 'consumers');
 const ENTRY = join(CONSUMERS, 'es-module', 'index.mjs');
 
 /** How a function comes by the runtime. */
-export const KINDS = ['CommonJS', 'ES module', 'bundle beside the layer', 'bundle with all in it'] as const;
+export const KINDS = ['CommonJS', 'ES module', 'bundle beside the layer', 'ES module bundle with Lambda\'s SDK', 'bundle with all in it'] as const;
 export type Kind = typeof KINDS[number];
 
 /** One function of each kind, for each version of Node.js, attached to one table. */
@@ -51,6 +51,7 @@ export class ConsumersStack extends Stack {
       case 'bundle beside the layer': return this.bundled(`Beside${node}`, node, {
         format: OutputFormat.ESM, externalModules: ['@aws-sdk/*', ...SharedTokenTable.RUNTIME_MODULES],
       });
+      case 'ES module bundle with Lambda\'s SDK': return this.bundled(`LambdasSdk${node}`, node, { format: OutputFormat.ESM, externalModules: ['@aws-sdk/*'] });
       case 'bundle with all in it': return this.bundled(`Whole${node}`, node, { externalModules: [] });
     }
   }

@@ -20,6 +20,9 @@ interface Exchange {
   readonly error: string | undefined;
 }
 
+/** The runtime is in their bundle. */
+const NEEDS_NO_LAYER: ReadonlySet<Kind> = new Set<Kind>(['ES module bundle with Lambda\'s SDK', 'bundle with all in it']);
+
 /** What a test may have otherwise than the template. */
 type StartedHow = Pick<ExecutionEnvironmentOptions, 'concurrency' | 'staysAwake' | 'variables'>;
 
@@ -91,7 +94,7 @@ export class ConsumersWorld {
       node,
       name: fn.name,
       code: fn.codeAsset,
-      layer: kind === 'bundle with all in it' ? undefined : fn.layerAsset, // it needs nothing of it
+      layer: NEEDS_NO_LAYER.has(kind) ? undefined : fn.layerAsset,
       handler: fn.handler,
       timeoutMs: fn.timeoutMs,
       memoryMb: MEMORY_MB,
