@@ -5,8 +5,8 @@ import { GetFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lambda
 import type { IConstruct } from 'constructs';
 import { Deployment, expectAllServed } from './support/deployment';
 import type { ExampleApp } from './support/example-app';
-import { until } from './support/until';
 import { REPOSITORY } from '../support/command';
+import { until } from '../support/until';
 
 /*
  * A stack is deployed, used, deployed again with another runtime in its layer, and destroyed.

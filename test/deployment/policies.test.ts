@@ -1,5 +1,5 @@
 import { Deployment } from './support/deployment';
-import { until } from './support/until';
+import { until } from '../support/until';
 
 /*
  * What the deployed roles may do, as the local cloud judges it: functions with each kind of access try every call themselves. What it does not judge as AWS does

@@ -1,7 +1,7 @@
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { askAws } from './support/aws';
 import { Deployment, expectAllServed } from './support/deployment';
-import { until } from './support/until';
+import { until } from '../support/until';
 
 /*
  * What was deployed, at work: the functions are invoked through Lambda, find their tokens in the table by the permissions of their roles, and nobody else refreshes.

@@ -1,8 +1,9 @@
-import { DeployedRefresher, until } from './support/deployed-refresher';
+import { DeployedRefresher } from './support/deployed-refresher';
 import { bundleRuntime } from '../../demo/bundle';
 import type { InvocationResult } from '../../demo/function-environment';
 import { OrdersStack } from '../../examples/refreshers/orders-stack';
 import { OwnRefresherStack } from '../../examples/refreshers/own-refresher-stack';
+import { until } from '../support/until';
 
 /*
  * Refreshers from end to end: a process for each function environment, run from the templates of examples/refreshers; the SDK's own clients; an OAuth server.

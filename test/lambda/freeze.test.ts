@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerOf, call, until, type Scenario } from './support/scenario';
+import { answerOf, call, type Scenario } from './support/scenario';
 import { worldOf } from './support/world-of';
 import type { ExecutionEnvironment } from '../../local-aws/lambda/execution-environment';
+import { until } from '../support/until';
 
 /* Lambda freezes an environment as soon as nothing runs in it: in the middle of whatever the runtime still does. */
 const { scenario, testThatNothingLeaked } = worldOf(['CommonJS', 'ES module']);

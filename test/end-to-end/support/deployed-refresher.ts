@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
 import { App, Stack } from 'aws-cdk-lib';
@@ -27,6 +26,7 @@ import { InvokeApi, type InvocationRequest } from '../../../local-aws/invoke-api
 import { SecretsServer } from '../../../local-aws/secrets-server';
 import { deploymentInvocation, scheduledInvocation, type TemplateInvocation } from '../../../local-aws/template-invocations';
 import { EmbeddedDynamoDb } from '../../../testing-kit';
+import { until } from '../../support/until';
 
 /** What is deployed, and how many use it. */
 export interface DeploymentOptions {
@@ -39,17 +39,6 @@ export interface DeploymentOptions {
 export interface StoredToken {
   readonly accessToken: string;
   readonly generation: number;
-}
-
-/** Nothing that is waited for takes as long; a machine with other things to do might. */
-const PATIENCE_MS = 40_000;
-
-/** Resolves when it is so; looks again and again. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endsAt = Date.now() + PATIENCE_MS; Date.now() < endsAt; await sleep(10)) {
-    if (await isSo()) return;
-  }
-  throw new Error(`Not within ${PATIENCE_MS / 1_000} s: ${what}`);
 }
 
 /** Keeps every line. */

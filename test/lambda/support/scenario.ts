@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kind, NodeMajor } from './consumers-stack';
 import type { ConsumersWorld } from './consumers-world';
 import type { TokenServer } from '../../../demo/token-server';
@@ -7,6 +6,7 @@ import type { SharedTokenEvent } from '../../../lambda-runtime';
 import type { ExecutionEnvironment, ExecutionEnvironmentOptions } from '../../../local-aws/lambda/execution-environment';
 import type { InvocationResult } from '../../../local-aws/lambda/runtime-api';
 import { startThirdParty, type ThirdParty } from '../../end-to-end/support/third-party';
+import { until } from '../../support/until';
 
 /** What an event may tell a consumer: `consumers/behaviour.cjs`. */
 export interface ConsumerEvent {
@@ -175,10 +175,4 @@ export function answerOf(result: InvocationResult): ConsumerAnswer {
 /** Invokes, and tells what the consumer answered. */
 export async function call(environment: ExecutionEnvironment, event: ConsumerEvent = {}): Promise<ConsumerAnswer> {
   return answerOf(await environment.invoke(event));
-}
-
-/** Waits for what is sure to come; a minute is enough for everything. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(10)) if (await isSo()) return;
-  throw new Error(`It never came to pass that ${what}.`);
 }
