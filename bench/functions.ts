@@ -18,7 +18,7 @@ export interface Variant {
   /** Where esbuild looks into a package. @default - its CommonJS */
   readonly mainFields?: readonly string[];
   /** The variant that differs from this one only in that it does without the shared token. */
-  readonly baseline?: string;
+  readonly baseline?: string | undefined;
 }
 
 const outside = { format: 'cjs', external: [...SDK, RUNTIME, `${RUNTIME}/*`] } as const;
