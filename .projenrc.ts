@@ -188,7 +188,7 @@ project.package.setScript('test:node', 'npm run --silent bundle && node --import
 project.package.setScript('test:cdk', 'node --import tsx scripts/test-on-newest-cdk.ts');
 project.package.setScript('test:deploy', suiteOfItsOwn('deployment', 'node-22', 'local-cloud', 'cdk-toolkit'));
 project.package.setScript('bench', 'npm run --silent bundle && node --import tsx bench/main.ts');
-const INTEG_RUNNER = 'tsx scripts/bundle.ts && integ-runner --config test/integ/integ.config.json';
+const INTEG_RUNNER = 'npm run --silent bundle && integ-runner --config test/integ/integ.config.json';
 project.package.setScript('integ', INTEG_RUNNER);
 project.package.setScript('integ:update', `${INTEG_RUNNER} --force --dry-run`);
 project.package.setScript('integ:deploy', `${INTEG_RUNNER} --force`);

@@ -1,6 +1,7 @@
 import { measureColdStarts } from './cold-starts';
 import { comparisons, textOf } from './text';
 import { parseStrictly, readOptions, UsageError, wholeNumber } from '../scripts/command-line';
+import { installTool, nodeOf, orUnavailable } from '../toolchain/tools';
 
 const NODES = [22, 24] as const;
 const ROUNDS = { initial: 15, min: 1, max: 1_000 } as const;
@@ -14,7 +15,7 @@ What the shared token costs a function's cold start, on AWS's own runtime client
   --json         print one JSON object, and nothing else, on the standard output
   --help         show this text
 
-Exit status: 2 for options that do not exist.
+Exit status: 2 for options that do not exist, 69 where this machine lacks what the runtime client needs.
 `;
 
 function parseOptions(args: readonly string[]) {
@@ -33,6 +34,8 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(USAGE);
     return 0;
   }
+  orUnavailable(() => installTool('lambda-runtime-client'));
+  for (const node of options.nodes) orUnavailable(() => nodeOf(node));
   const measurements = await measureColdStarts({ ...options, onRound: round => process.stderr.write(`round ${round} of ${options.rounds}\n`) });
   process.stdout.write(options.json ? `${JSON.stringify({ comparisons: comparisons(measurements), measurements })}\n` : textOf(measurements));
   return 0;

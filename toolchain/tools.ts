@@ -14,8 +14,8 @@ const CACHE = resolve(PINS, '..', '.cache', 'toolchain');
 export type ToolName = 'node-22' | 'node-24' | 'lambda-runtime-client' | 'local-cloud' | 'cdk-toolkit';
 
 interface Tool {
-  /** What must be on the machine, each by the command it is found by. */
-  readonly needs: readonly string[];
+  /** What must be on the machine, and the command of the shell that succeeds where it is. */
+  readonly needs: Readonly<Record<string, string>>;
   readonly install: (folder: string) => void;
 }
 
@@ -24,16 +24,21 @@ export class ToolUnavailableError extends Error {
   override readonly name = 'ToolUnavailableError';
 }
 
+const found = (...commands: readonly string[]): Tool['needs'] => Object.fromEntries(commands.map(command => [command, `command -v ${command}`]));
+
 const TOOLS: Readonly<Record<ToolName, Tool>> = {
-  'node-22': { needs: ['npm'], install: npmInstall },
-  'node-24': { needs: ['npm'], install: npmInstall },
+  'node-22': { needs: found('npm'), install: npmInstall },
+  'node-24': { needs: found('npm'), install: npmInstall },
   // It is built from source. The headers are those of the oldest Node.js it runs on: its interface (Node-API) is the same in later ones.
   'lambda-runtime-client': {
-    needs: ['npm', 'cmake', 'make', 'g++', 'python3', 'xz'],
-    install: folder => npmInstall(folder, { npm_config_nodedir: join(installTool('node-22'), 'node_modules', nodePackage()) }),
+    needs: found('npm', 'cmake', 'make', 'g++', 'python3', 'xz'),
+    install: folder => npmInstall(folder, { npm_config_nodedir: resolve(nodeOf(22), '..', '..') }),
   },
-  'local-cloud': { needs: ['python3'], install: pipInstall },
-  'cdk-toolkit': { needs: ['npm'], install: npmInstall },
+  'local-cloud': {
+    needs: { 'Python 3.11 or later with the module venv': 'python3 -c "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))"' },
+    install: pipInstall,
+  },
+  'cdk-toolkit': { needs: found('npm'), install: npmInstall },
 };
 
 export const TOOL_NAMES = Object.keys(TOOLS) as readonly ToolName[];
@@ -43,15 +48,15 @@ export function installTool(name: ToolName): string {
   const folder = folderOf(name);
   if (existsSync(folder)) return folder;
   const { needs, install } = TOOLS[name];
-  const missing = needs.filter(command => spawnSync('sh', ['-c', `command -v ${command}`]).status !== 0);
-  if (missing.length > 0) throw new ToolUnavailableError(`${name} cannot be installed here: there is no ${missing.join(', no ')}. Install ${missing.join(' and ')}, and try again.`);
+  const missing = Object.keys(needs).filter(what => spawnSync('sh', ['-c', needs[what] ?? '']).status !== 0);
+  if (missing.length > 0) throw new ToolUnavailableError(`${name} cannot be installed here without ${missing.join(', ')}: install that, and try again.`);
   mkdirSync(CACHE, { recursive: true });
-  // In its own folder first: one that is there is complete, and of two installations at once either will do.
+  // In its own folder first: one that is there is complete.
   const building = mkdtempSync(join(CACHE, `${name}.`));
   try {
     cpSync(join(PINS, name), building, { recursive: true });
     install(building);
-    if (!existsSync(folder)) renameSync(building, folder);
+    moveUnlessThere(building, folder);
   } finally {
     rmSync(building, { recursive: true, force: true });
   }
@@ -65,6 +70,15 @@ export function nodeOf(major: 20 | 22 | 24): string {
   if (Number(process.versions.node.split('.')[0]) === major) return process.execPath;
   if (major === 20) throw new ToolUnavailableError('Node.js 20 is not pinned here. Set NODE_20 to the path of its executable.');
   return join(installTool(`node-${major}`), 'node_modules', nodePackage(), 'bin', 'node');
+}
+
+/** Of two installations at once either will do. */
+function moveUnlessThere(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!existsSync(to)) throw error;
+  }
 }
 
 /** For commands: what `install` gives; where the machine lacks what it needs, the process says so and ends with 69 (`EX_UNAVAILABLE`). */
@@ -107,6 +121,6 @@ function run(command: string, args: readonly string[], cwd: string, env: NodeJS.
   } catch (error) {
     const { stdout, stderr } = error as { readonly stdout?: Buffer; readonly stderr?: Buffer };
     const said = `${String(stdout ?? '')}${String(stderr ?? '')}`.trimEnd().split('\n').slice(-20).join('\n');
-    throw new ToolUnavailableError(`"${command} ${args.join(' ')}" failed, so the tool is not installed. It said:\n${said}`);
+    throw new Error(`"${command} ${args.join(' ')}" failed, so the tool is not installed. It said:\n${said}`, { cause: error });
   }
 }

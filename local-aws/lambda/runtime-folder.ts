@@ -5,8 +5,9 @@ import { installTool } from '../../toolchain/tools';
 const REPOSITORY = resolve(__dirname, '..', '..');
 const INSTALLED = join(REPOSITORY, 'node_modules');
 
-/** Lambda's own names, in its folder `/var/runtime`. */
+/** As Lambda calls it, in its folder `/var/runtime`. */
 export const RUNTIME_CLIENT = 'index.mjs';
+/** What Lambda's own Node.js does without: its look-up of ES modules. */
 export const NODE_PATH_HOOK = 'node-path.mjs';
 
 /**
@@ -19,9 +20,9 @@ export function makeRuntimeFolder(folder: string): void {
   const client = join(installTool('lambda-runtime-client'), 'node_modules', 'aws-lambda-ric');
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   for (const file of [RUNTIME_CLIENT, 'rapid-client.node']) cpSync(join(client, file), join(folder, file));
-  cpSync(join(__dirname, 'node-path.mjs'), join(folder, NODE_PATH_HOOK));
+  cpSync(join(__dirname, NODE_PATH_HOOK), join(folder, NODE_PATH_HOOK));
   for (const name of sdkPackages()) {
-    // Types and a second copy of the code for browsers and bundlers: half of it.
+    // Without types: less to copy.
     cpSync(join(INSTALLED, name), join(folder, 'node_modules', name), { recursive: true, filter: file => !/[\\/]dist-types$/.test(file) });
   }
 }

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { outputOf, REPOSITORY } from '../support/command';
 
 let files: readonly { readonly path: string; readonly text: string }[];
@@ -20,10 +20,20 @@ test('no file names the host of a package registry: each comes from where npm is
   expect(files.filter(({ text }) => hosts.some(host => text.includes(host))).map(({ path }) => path)).toEqual([]);
 });
 
-test('the lock file names no address of a download', () => {
-  const lock = files.find(({ path }) => path === 'package-lock.json');
-  expect(lock?.text).toContain('"lockfileVersion"');
-  expect(lock?.text).not.toContain('"resolved"');
+test('no lock file names the address of a download', () => {
+  const locks = files.filter(({ path }) => /(^|\/)package-lock\.json$/.test(path));
+  expect(locks.map(({ path }) => path)).toContain('package-lock.json');
+  for (const { path, text } of locks) {
+    expect([path, text]).toEqual([path, expect.stringContaining('"lockfileVersion"')]);
+    expect([path, text.includes('"resolved"')]).toEqual([path, false]);
+  }
+});
+
+test('what a document links to in this repository exists', () => {
+  const documents = files.filter(({ path }) => path.endsWith('.md') && path !== 'API.md');
+  const links = documents.flatMap(({ path, text }) => [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, target = '']) => ({ path, target })));
+  expect(links.length).toBeGreaterThan(40);
+  expect(links.filter(({ path, target }) => !existsSync(join(REPOSITORY, dirname(path), target)))).toEqual([]);
 });
 
 test.each([

@@ -102,7 +102,7 @@ export class ExampleApp {
     return (this.assembly.getStackByName(stackName).template as { readonly Resources: Readonly<Record<string, TemplateResource>> }).Resources;
   }
 
-  /** All stacks but the one with the secret, which comes first: its value has to be there before the first token. */
+  /** The examples' own stacks. */
   get examples(): readonly Stack[] {
     return [this.sendMessage, this.report, this.scheduled, this.onDemand, this.orders, this.ownRefresher];
   }

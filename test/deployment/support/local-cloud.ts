@@ -64,7 +64,7 @@ export class LocalCloud {
   private constructor(readonly folder: string, cert: string, port: number) {
     this.endpoint = `https://127.0.0.1:${port}`;
     this.agent = new Agent({ ca: cert, keepAlive: true });
-    this.server = spawn(this.python, [join(__dirname, 'local_cloud.py')], {
+    this.server = spawn(this.python, [join(__dirname, 'local_cloud.py'), folder], {
       env: {
         ...this.base,
         AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,

@@ -1,4 +1,4 @@
-"""ministack as one program that ends with whoever started it.
+"""ministack as one program that ends with whoever started it: `python local_cloud.py FOLDER`, in a process group of its own.
 
 It differs from `python -m ministack` in four things:
 
@@ -6,7 +6,7 @@ It differs from `python -m ministack` in four things:
   is missing denies all calls. As AWS says, it holds the partition keys that the request names; our tables have no sort key.
 - `Ref` of a secret is its ARN, as CloudFormation documents it; ministack 1.5 gives its name, for which no policy of CDK's is meant.
 - It listens on its own port alone, not on 443 as well.
-- When its standard input ends, it removes the folder that it was given, and ends with all functions that it runs.
+- When its standard input ends, it removes FOLDER, in which all its files are, and ends with all functions that it runs.
 """
 
 import json
@@ -14,7 +14,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 
 from ministack import app
@@ -59,14 +58,16 @@ def delete_secret(arn, properties):
     secret_by_name["delete"](secretsmanager._resolve(arn)[0], properties)
 
 
-def end_with_parent():
+def end_with_parent(folder):
     sys.stdin.read()
-    shutil.rmtree(os.path.dirname(tempfile.gettempdir()), ignore_errors=True)
-    os.killpg(os.getpgid(0), signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
 
 
+if len(sys.argv) != 2 or os.getpgid(0) != os.getpid():
+    sys.exit(__doc__)
 iam_actions.dynamodb_service_context = with_leading_keys
 provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"] = {"create": create_secret, "delete": delete_secret}
 app._port_is_bindable = lambda *_: False
-threading.Thread(target=end_with_parent, daemon=True).start()
+threading.Thread(target=end_with_parent, args=[sys.argv.pop()], daemon=True).start()
 app.main()
