@@ -10,7 +10,7 @@ import { askAws } from './aws';
 import { CdkToolkit } from './cdk-toolkit';
 import { ExampleApp, STACK_NAMES, type StackName } from './example-app';
 import { LocalCloud } from './local-cloud';
-import { ThirdParty } from './third-party';
+import { StackThirdParty } from './stack-third-party';
 import { CleanUp } from '../../../demo/clean-up';
 
 /** How an invocation ended. */
@@ -36,10 +36,10 @@ export class Deployment {
     const cleanUp = new CleanUp();
     try {
       const client = { id: 'orders', secret: randomUUID() };
-      const parties = new Map<StackName, ThirdParty>();
+      const parties = new Map<StackName, StackThirdParty>();
       for (const stack of STACK_NAMES) {
         // These do not send their credentials where the server of the demo looks for them.
-        parties.set(stack, cleanUp.stopLater(await ThirdParty.start(stack === 'SendMessage' || stack === 'Report' ? undefined : client)));
+        parties.set(stack, cleanUp.stopLater(await StackThirdParty.start(stack === 'SendMessage' || stack === 'Report' ? undefined : client)));
       }
       const cloud = cleanUp.stopLater(await LocalCloud.start());
       const deployment = new Deployment(cleanUp, cloud, parties, client.id);
@@ -65,7 +65,7 @@ export class Deployment {
   private constructor(
     private readonly cleanUp: CleanUp,
     readonly cloud: LocalCloud,
-    private readonly parties: ReadonlyMap<StackName, ThirdParty>,
+    private readonly parties: ReadonlyMap<StackName, StackThirdParty>,
     private readonly clientId: string,
   ) {
     this.toolkit = new CdkToolkit(cloud);
@@ -76,7 +76,7 @@ export class Deployment {
     this.documents = DynamoDBDocumentClient.from(this.dynamoDb);
   }
 
-  thirdParty(stack: StackName): ThirdParty {
+  thirdParty(stack: StackName): StackThirdParty {
     const party = this.parties.get(stack);
     if (!party) throw new Error(`${stack} has no third party`);
     return party;

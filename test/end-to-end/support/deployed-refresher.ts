@@ -7,7 +7,6 @@ import { DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
 import { App, Stack } from 'aws-cdk-lib';
 import type { CfnFunction } from 'aws-cdk-lib/aws-lambda';
 import { Secret, type CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
-import { startThirdParty } from './third-party';
 import { CleanUp } from '../../../demo/clean-up';
 import { Fleet } from '../../../demo/fleet';
 import type { FunctionSettings, InvocationResult } from '../../../demo/function-environment';
@@ -26,6 +25,7 @@ import { InvokeApi, type InvocationRequest } from '../../../local-aws/invoke-api
 import { SecretsServer } from '../../../local-aws/secrets-server';
 import { deploymentInvocation, scheduledInvocation, type TemplateInvocation } from '../../../local-aws/template-invocations';
 import { EmbeddedDynamoDb } from '../../../testing-kit';
+import { startThirdParty } from '../../support/third-party';
 import { until } from '../../support/until';
 
 /** What is deployed, and how many use it. */

@@ -5,7 +5,7 @@ import type { TokenServer } from '../../../demo/token-server';
 import type { SharedTokenEvent } from '../../../lambda-runtime';
 import type { ExecutionEnvironment, ExecutionEnvironmentOptions } from '../../../local-aws/lambda/execution-environment';
 import type { InvocationResult } from '../../../local-aws/lambda/runtime-api';
-import { startThirdParty, type ThirdParty } from '../../end-to-end/support/third-party';
+import { startThirdParty, type ThirdParty } from '../../support/third-party';
 import { until } from '../../support/until';
 
 /** What an event may tell a consumer: `consumers/behaviour.cjs`. */
