@@ -1,19 +1,19 @@
 import { roundsOf } from './cases/expectations';
 import { reactiveCase } from './cases/reactive';
 import type { HttpEvent } from './handlers/http-event';
-import type { ThirdParty } from './handlers/third-party';
+import type { StandInProvider } from './handlers/stand-in-provider';
 import { UNAVAILABLE_SCOPE } from './stacks/contract';
 import type { ReactiveStack } from './stacks/reactive-stack';
 import { runAssertions } from './support/assertions';
 import { LocalDeployment } from './support/local-deployment';
 
 let deployment: LocalDeployment<ReactiveStack>;
-let thirdParty: ThirdParty;
+let provider: StandInProvider;
 
 beforeAll(async () => {
   deployment = await LocalDeployment.start(app => reactiveCase(app).stack);
   deployment.enter();
-  thirdParty = deployment.serve(deployment.stack.server);
+  provider = deployment.serve(deployment.stack.server);
 });
 
 afterAll(async () => deployment?.stop());
@@ -30,17 +30,17 @@ test('an assertion that does not hold fails, and says in what', async () => {
 });
 
 describe('the stand-in for a provider', () => {
-  const ask = async (secret: string, scope: string): Promise<number> => (await thirdParty.answer(tokenRequest(secret, scope))).statusCode;
+  const ask = async (secret: string, scope: string): Promise<number> => (await provider.answer(tokenRequest(secret, scope))).statusCode;
 
   test('gives a token to its client, and counts each call', async () => {
     expect(await Promise.all([ask('made-up', 'counted'), ask('made-up', 'counted')])).toEqual([200, 200]);
-    expect(await thirdParty.handle({ control: 'statistics', scope: 'counted' })).toEqual({ authCalls: 2 });
+    expect(await provider.handle({ control: 'statistics', scope: 'counted' })).toEqual({ authCalls: 2 });
   });
 
   test('refuses another secret, a scope that is never available, and what is no token', async () => {
     expect(await ask('another', 'crm')).toBe(401);
     expect(await ask('made-up', UNAVAILABLE_SCOPE)).toBe(400);
-    const { statusCode } = await thirdParty.answer({ ...tokenRequest('', ''), rawPath: '/api', requestContext: { http: { method: 'GET' } } });
+    const { statusCode } = await provider.answer({ ...tokenRequest('', ''), rawPath: '/api', requestContext: { http: { method: 'GET' } } });
     expect(statusCode).toBe(401);
   });
 });

@@ -1,7 +1,7 @@
 import { ServerState } from './server-state';
-import { ThirdParty } from './third-party';
+import { StandInProvider } from './stand-in-provider';
 import { SERVER_ENV } from '../stacks/contract';
 
-const thirdParty = new ThirdParty(new ServerState(process.env[SERVER_ENV.TABLE] ?? ''), process.env[SERVER_ENV.SECRET] ?? '');
+const provider = new StandInProvider(new ServerState(process.env[SERVER_ENV.TABLE] ?? ''), process.env[SERVER_ENV.SECRET] ?? '');
 
-export const handler = thirdParty.handle;
+export const handler = provider.handle;

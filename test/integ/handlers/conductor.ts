@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import type { Served } from './consumer';
 import type { Statistics } from './server-state';
-import type { ControlEvent } from './third-party';
+import type { ControlEvent } from './stand-in-provider';
 import { CONDUCTOR_ENV } from '../stacks/contract';
 
 /** How it conducts. All of it has defaults, which are those of a test on AWS. */

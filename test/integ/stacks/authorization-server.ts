@@ -6,7 +6,7 @@ import { Construct } from 'constructs';
 import { SERVER_ENV } from './contract';
 import { bundled, testFunction } from './test-function';
 
-/** The third party: a function with a public URL, its memory, and the secret of its one client. */
+/** The stand-in for a provider: a function with a public URL, its memory, and the secret of its one client. */
 export class AuthorizationServer extends Construct {
   public readonly function: lambda.Function;
   public readonly state: dynamodb.TableV2;

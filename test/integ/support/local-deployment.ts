@@ -16,7 +16,7 @@ import { InvokeApi } from '../../../local-aws/invoke-api';
 import { SecretsServer } from '../../../local-aws/secrets-server';
 import { EmbeddedDynamoDb } from '../../../testing-kit';
 import { ServerState } from '../handlers/server-state';
-import { ThirdParty } from '../handlers/third-party';
+import { StandInProvider } from '../handlers/stand-in-provider';
 import type { AuthorizationServer } from '../stacks/authorization-server';
 import { SERVER_ENV } from '../stacks/contract';
 
@@ -88,11 +88,11 @@ export class LocalDeployment<S extends Stack> {
   }
 
   /** Answers requests to the URL of the server in this process: a machine with two cores has no room for an environment for each. */
-  serve({ function: fn }: AuthorizationServer): ThirdParty {
+  serve({ function: fn }: AuthorizationServer): StandInProvider {
     const variables = this.variablesOf(fn);
-    const thirdParty = new ThirdParty(new ServerState(variables[SERVER_ENV.TABLE] ?? ''), variables[SERVER_ENV.SECRET] ?? '');
-    this.services.url.handle = async event => thirdParty.answer(event);
-    return thirdParty;
+    const provider = new StandInProvider(new ServerState(variables[SERVER_ENV.TABLE] ?? ''), variables[SERVER_ENV.SECRET] ?? '');
+    this.services.url.handle = async event => provider.answer(event);
+    return provider;
   }
 
   /** The physical name of what a construct makes. */
