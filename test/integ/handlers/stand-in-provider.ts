@@ -23,8 +23,8 @@ const LATENCY_MS = 300;
 const TOKEN_LIFE_S = 3_600;
 
 /**
- * The stand-in for a provider and its API: a token endpoint (client credentials, RFC 6749) and an API that wants the token. It counts every auth call, and of each scope it keeps
- * one token alive: with a new one, the one before is dead.
+ * The stand-in for a provider: a token endpoint (client credentials, RFC 6749) and an API that wants the token. It counts every auth call, and of each scope it
+ * keeps one token alive: with a new one, the one before is dead.
  */
 export class StandInProvider {
   private readonly secrets = new SecretsManagerClient({});
