@@ -17,15 +17,15 @@ const lambda = new LambdaClient({ maxAttempts: 1 });
 const secrets = new SecretsManagerClient({ maxAttempts: 1 });
 const table = process.env[ENV.TABLE] ?? '';
 
-/** A token that nobody has claimed yet, in the place of the one that a probe calls new. */
+/** A token that nobody has claimed yet, for `TOKENS.NEW`. */
 const UNCLAIMED = `bot-${randomUUID()}`;
 
 /** Makes the call of a probe. */
-export async function makeCall({ call, of = '' }: Probe): Promise<unknown> {
-  return CALLS[call](of === TOKENS.NEW ? UNCLAIMED : of);
+export async function makeCall({ call, tokenId = '', qualifier }: Probe): Promise<unknown> {
+  return CALLS[call](tokenId === TOKENS.NEW ? UNCLAIMED : tokenId, qualifier);
 }
 
-const CALLS: Readonly<Record<CallName, (of: string) => Promise<unknown>>> = {
+const CALLS: Readonly<Record<CallName, (tokenId: string, qualifier: string | undefined) => Promise<unknown>>> = {
   /** Reads by the runtime's own request. */
   readAsRuntime: async tokenId => documents.send(new GetCommand(readRequest(table, tokenId))),
 
@@ -87,8 +87,8 @@ const CALLS: Readonly<Record<CallName, (of: string) => Promise<unknown>>> = {
   },
 
   /** Asks the refresher as the runtime does, or by one of the names that the schedule and a deployment use. */
-  invokeRefresher: async qualifier => lambda.send(new InvokeCommand({
-    FunctionName: process.env[PROBER_ENV.REFRESHER], Payload: JSON.stringify({ asked: {} }), ...(qualifier !== '' && { Qualifier: qualifier }),
+  invokeRefresher: async (_, qualifier) => lambda.send(new InvokeCommand({
+    FunctionName: process.env[PROBER_ENV.REFRESHER], Payload: JSON.stringify({ asked: {} }), ...(qualifier !== undefined && { Qualifier: qualifier }),
   })),
 
   /** A secret that is none of its business. */

@@ -11,10 +11,15 @@ export type Outcome = 'allowed' | 'denied' | 'old item' | 'no old item' | `faile
 /** One call, and what must become of it. `open`: no document says, and no promise of ours depends on it; it is reported all the same. */
 export interface Probe {
   readonly call: CallName;
-  /** A token's id, or a qualifier of the refresher. */
-  readonly of?: string;
+  /** Where it is about a token. */
+  readonly tokenId?: string;
+  /** Where the refresher is not invoked by its name alone. */
+  readonly qualifier?: string;
   readonly expected: Outcome | 'open';
 }
+
+/** The pattern of a grant. */
+export const BOTS = 'bot-*';
 
 /** Tokens of the tables of the test. */
 export const TOKENS = {
@@ -22,72 +27,72 @@ export const TOKENS = {
   GRANTED: 'crm',
   /** Nobody may use it. */
   FOREIGN: 'erp',
-  /** What a grant for `bot-*` covers. */
+  /** What a grant for `BOTS` covers. */
   BY_PATTERN: 'bot-1',
-  /** The same, and new with each instance of a prober: nobody has claimed it yet. */
-  NEW: 'bot-*',
+  /** Stands for one that `BOTS` covers, too, and that is new with each instance of a prober: nobody has claimed it yet. */
+  NEW: '<new>',
 } as const;
 
 /** Calls that no role of this library has any need of. */
 const NEVER: Readonly<Record<string, Probe>> = {
-  query: { call: 'query', of: TOKENS.GRANTED, expected: 'denied' },
+  query: { call: 'query', tokenId: TOKENS.GRANTED, expected: 'denied' },
   scan: { call: 'scan', expected: 'denied' },
-  put: { call: 'putItem', of: TOKENS.GRANTED, expected: 'denied' },
-  delete: { call: 'deleteItem', of: TOKENS.GRANTED, expected: 'denied' },
-  batch: { call: 'readInBatch', of: TOKENS.GRANTED, expected: 'denied' },
-  partiQl: { call: 'readByPartiQl', of: TOKENS.GRANTED, expected: 'denied' },
-  transactPut: { call: 'writeInTransaction', of: TOKENS.GRANTED, expected: 'denied' },
+  put: { call: 'putItem', tokenId: TOKENS.GRANTED, expected: 'denied' },
+  delete: { call: 'deleteItem', tokenId: TOKENS.GRANTED, expected: 'denied' },
+  batch: { call: 'readInBatch', tokenId: TOKENS.GRANTED, expected: 'denied' },
+  partiQl: { call: 'readByPartiQl', tokenId: TOKENS.GRANTED, expected: 'denied' },
+  transactPut: { call: 'writeInTransaction', tokenId: TOKENS.GRANTED, expected: 'denied' },
 };
 
 /** What each role tries. The roles are those of `PoliciesStack`; what they may do is what `attachTo` grants. */
 const ROLES_AND_PROBES = {
   /** `refresher.attachTo`: one token, and its refresher. */
   reader: {
-    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'allowed' },
-    refreshToken: { call: 'readRefreshToken', of: TOKENS.GRANTED, expected: 'denied' },
-    wholeItem: { call: 'readWholeItem', of: TOKENS.GRANTED, expected: 'denied' },
-    transaction: { call: 'readInTransaction', of: TOKENS.GRANTED, expected: 'denied' },
-    readableInTransaction: { call: 'readReadableInTransaction', of: TOKENS.GRANTED, expected: 'open' },
-    otherToken: { call: 'readAsRuntime', of: TOKENS.FOREIGN, expected: 'denied' },
-    update: { call: 'update', of: TOKENS.GRANTED, expected: 'denied' },
+    read: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    refreshToken: { call: 'readRefreshToken', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    wholeItem: { call: 'readWholeItem', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    transaction: { call: 'readInTransaction', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    readableInTransaction: { call: 'readReadableInTransaction', tokenId: TOKENS.GRANTED, expected: 'open' },
+    otherToken: { call: 'readAsRuntime', tokenId: TOKENS.FOREIGN, expected: 'denied' },
+    update: { call: 'update', tokenId: TOKENS.GRANTED, expected: 'denied' },
     ask: { call: 'invokeRefresher', expected: 'allowed' },
-    alias: { call: 'invokeRefresher', of: SCHEDULE_ALIAS, expected: 'denied' },
-    version: { call: 'invokeRefresher', of: '1', expected: 'denied' },
-    latest: { call: 'invokeRefresher', of: '$LATEST', expected: 'open' },
+    alias: { call: 'invokeRefresher', qualifier: SCHEDULE_ALIAS, expected: 'denied' },
+    version: { call: 'invokeRefresher', qualifier: '1', expected: 'denied' },
+    latest: { call: 'invokeRefresher', qualifier: '$LATEST', expected: 'open' },
     secret: { call: 'readSecret', expected: 'denied' },
     ...NEVER,
   },
   /** `tokens.attachTo` with `TokenAccess.READ` and a pattern. */
   patternReader: {
-    read: { call: 'readAsRuntime', of: TOKENS.BY_PATTERN, expected: 'allowed' },
-    refreshToken: { call: 'readRefreshToken', of: TOKENS.BY_PATTERN, expected: 'denied' },
-    otherToken: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'denied' },
+    read: { call: 'readAsRuntime', tokenId: TOKENS.BY_PATTERN, expected: 'allowed' },
+    refreshToken: { call: 'readRefreshToken', tokenId: TOKENS.BY_PATTERN, expected: 'denied' },
+    otherToken: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'denied' },
     ask: { call: 'invokeRefresher', expected: 'denied' },
   },
   /** `tokens.attachTo` with the right to refresh. */
   refreshing: {
-    claim: { call: 'claimFirst', of: TOKENS.NEW, expected: 'allowed' },
-    claimOfStored: { call: 'claimFirst', of: TOKENS.GRANTED, expected: 'old item' },
-    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'allowed' },
-    otherToken: { call: 'readAsRuntime', of: TOKENS.FOREIGN, expected: 'denied' },
-    claimOfOther: { call: 'claimFirst', of: TOKENS.FOREIGN, expected: 'denied' },
+    claim: { call: 'claimFirst', tokenId: TOKENS.NEW, expected: 'allowed' },
+    claimOfStored: { call: 'claimFirst', tokenId: TOKENS.GRANTED, expected: 'old item' },
+    read: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    otherToken: { call: 'readAsRuntime', tokenId: TOKENS.FOREIGN, expected: 'denied' },
+    claimOfOther: { call: 'claimFirst', tokenId: TOKENS.FOREIGN, expected: 'denied' },
     ...NEVER,
   },
   /** The same, of a table with a customer's key: of the key it may use `kms:Decrypt` alone, through DynamoDB. */
   refreshingEncrypted: {
-    claim: { call: 'claimFirst', of: TOKENS.NEW, expected: 'allowed' },
-    claimOfStored: { call: 'claimFirst', of: TOKENS.NEW, expected: 'old item' },
-    read: { call: 'readAsRuntime', of: TOKENS.NEW, expected: 'allowed' },
+    claim: { call: 'claimFirst', tokenId: TOKENS.NEW, expected: 'allowed' },
+    claimOfStored: { call: 'claimFirst', tokenId: TOKENS.NEW, expected: 'old item' },
+    read: { call: 'readAsRuntime', tokenId: TOKENS.NEW, expected: 'allowed' },
   },
   /** A reader of that table. */
   readerEncrypted: {
-    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'allowed' },
-    refreshToken: { call: 'readRefreshToken', of: TOKENS.GRANTED, expected: 'denied' },
+    read: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    refreshToken: { call: 'readRefreshToken', tokenId: TOKENS.GRANTED, expected: 'denied' },
   },
   /** May use that table, but not its key: whether `kms:Decrypt` is needed at all. */
   withoutKey: {
-    read: { call: 'readAsRuntime', of: TOKENS.GRANTED, expected: 'open' },
-    claim: { call: 'claimFirst', of: TOKENS.NEW, expected: 'open' },
+    read: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'open' },
+    claim: { call: 'claimFirst', tokenId: TOKENS.NEW, expected: 'open' },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Probe>>>>;
 
