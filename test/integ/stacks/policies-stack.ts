@@ -10,14 +10,11 @@ import { PROBER_ENV } from './contract';
 import { bundled, testFunction } from './test-function';
 import { FirstToken, SharedTokenTable, TokenAccess, TokenRefresher, TokenSource } from '../../../src';
 import { ACTION, ENV } from '../../../src/private/contract';
-import { ROLES, TOKENS, type Role } from '../handlers/probes';
-
-const BOTS = 'bot-*';
+import { BOTS, ROLES, TOKENS, type Role } from '../handlers/probes';
 
 /** One function for each role that this library gives: each tries what it may do, and what it must not. */
 export class PoliciesStack extends Stack {
   public readonly tokens: SharedTokenTable;
-  public readonly encrypted: SharedTokenTable;
   public readonly refresher: TokenRefresher;
   public readonly probers: Readonly<Record<Role, lambda.Function>>;
 
@@ -25,7 +22,7 @@ export class PoliciesStack extends Stack {
     super(scope, id);
     this.tokens = new SharedTokenTable(this, 'Tokens', { removalPolicy: RemovalPolicy.DESTROY });
     const key = new kms.Key(this, 'Key', { removalPolicy: RemovalPolicy.DESTROY, pendingWindow: Duration.days(7) });
-    this.encrypted = new SharedTokenTable(this, 'EncryptedTokens', {
+    const encrypted = new SharedTokenTable(this, 'EncryptedTokens', {
       encryption: TableEncryptionV2.customerManagedKey(key), removalPolicy: RemovalPolicy.DESTROY,
     });
     this.refresher = this.tokens.addRefresher('Refresher', {
@@ -35,7 +32,7 @@ export class PoliciesStack extends Stack {
       schedule: ScheduleExpression.rate(Duration.days(1)), // for its alias
     });
     this.probers = this.addProbers(new secretsmanager.Secret(this, 'ForeignSecret', { removalPolicy: RemovalPolicy.DESTROY }));
-    this.giveRoles();
+    this.giveRoles(encrypted);
   }
 
   private addProbers(secret: secretsmanager.ISecret): Record<Role, lambda.Function> {
@@ -50,14 +47,14 @@ export class PoliciesStack extends Stack {
   }
 
   /** Each gets what `attachTo` grants, and nothing else; but the one without the key, which is granted by hand what the library would never leave out. */
-  private giveRoles(): void {
+  private giveRoles(encrypted: SharedTokenTable): void {
     const { reader, patternReader, refreshing, readerEncrypted, refreshingEncrypted, withoutKey } = this.probers;
     this.refresher.attachTo(reader);
     this.tokens.attachTo(patternReader, { access: TokenAccess.READ, tokenIds: [BOTS] });
     this.tokens.attachTo(refreshing, { tokenIds: [TOKENS.GRANTED, BOTS] });
-    this.encrypted.attachTo(readerEncrypted, { access: TokenAccess.READ, tokenIds: [TOKENS.GRANTED] });
-    this.encrypted.attachTo(refreshingEncrypted, { tokenIds: [BOTS] });
-    withoutKey.addEnvironment(ENV.TABLE, this.encrypted.tableName);
-    withoutKey.addToRolePolicy(new iam.PolicyStatement({ actions: [ACTION.READ, ACTION.WRITE], resources: [this.encrypted.tableArn] }));
+    encrypted.attachTo(readerEncrypted, { access: TokenAccess.READ, tokenIds: [TOKENS.GRANTED] });
+    encrypted.attachTo(refreshingEncrypted, { tokenIds: [BOTS] });
+    withoutKey.addEnvironment(ENV.TABLE, encrypted.tableName);
+    withoutKey.addToRolePolicy(new iam.PolicyStatement({ actions: [ACTION.READ, ACTION.WRITE], resources: [encrypted.tableArn] }));
   }
 }

@@ -15,7 +15,6 @@ const TOKEN_ID = 'reactive';
 export class ReactiveStack extends Stack {
   public readonly server: AuthorizationServer;
   public readonly tokens: SharedTokenTable;
-  public readonly consumers: lambda.Function[];
   public readonly conductor: lambda.Function;
 
   constructor(scope: Construct, id: string) {
@@ -28,7 +27,7 @@ export class ReactiveStack extends Stack {
       [CONSUMER_ENV.API_URL]: this.server.apiUrl,
       [CONSUMER_ENV.SECRET]: this.server.credentials.secretArn,
     };
-    this.consumers = [
+    const consumers = [
       this.plain('CommonJs', 'consumer-cjs', environment),
       this.plain('EsModule', 'consumer-esm', environment),
       new NodejsFunction(this, 'Bundled', {
@@ -38,11 +37,11 @@ export class ReactiveStack extends Stack {
         environment,
       }),
     ];
-    for (const consumer of this.consumers) {
+    for (const consumer of consumers) {
       this.tokens.attachTo(consumer, { tokenIds: [TOKEN_ID] });
       this.server.credentials.grantRead(consumer);
     }
-    this.conductor = addConductor(this, { server: this.server, consumers: this.consumers, tokenScope: TOKEN_ID });
+    this.conductor = addConductor(this, { server: this.server, consumers, tokenScope: TOKEN_ID });
   }
 
   private plain(id: string, folder: string, environment: Record<string, string>): lambda.Function {

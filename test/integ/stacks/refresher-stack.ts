@@ -21,9 +21,7 @@ export class RefresherStack extends Stack {
   public readonly server: AuthorizationServer;
   public readonly tokens: SharedTokenTable;
   public readonly onDemand: TokenRefresher;
-  public readonly scheduled: TokenRefresher;
   public readonly failing: TokenRefresher;
-  public readonly reader: lambda.Function;
   public readonly conductor: lambda.Function;
   /** The functions behind the failure queues, by the id of the token. */
   public readonly noting = new Map<string, lambda.Function>();
@@ -34,7 +32,7 @@ export class RefresherStack extends Stack {
     this.tokens = new SharedTokenTable(this, 'Tokens', { removalPolicy: RemovalPolicy.DESTROY });
 
     this.onDemand = this.addRefresher('OnDemand', TOKEN_IDS.ON_DEMAND, TOKEN_IDS.ON_DEMAND, { firstToken: FirstToken.REQUIRED });
-    this.scheduled = this.addRefresher('Scheduled', TOKEN_IDS.SCHEDULED, TOKEN_IDS.SCHEDULED, { schedule: EACH_MINUTE });
+    this.addRefresher('Scheduled', TOKEN_IDS.SCHEDULED, TOKEN_IDS.SCHEDULED, { schedule: EACH_MINUTE });
     this.failing = this.addRefresher('Failing', TOKEN_IDS.FAILING, UNAVAILABLE_SCOPE, { schedule: EACH_MINUTE });
     const failingEncrypted = this.addRefresher('FailingEncrypted', TOKEN_IDS.FAILING_ENCRYPTED, UNAVAILABLE_SCOPE, {
       schedule: EACH_MINUTE, failureQueue: this.encryptedQueue(),
@@ -42,12 +40,12 @@ export class RefresherStack extends Stack {
     this.noteFailures(this.failing);
     this.noteFailures(failingEncrypted);
 
-    this.reader = testFunction(this, 'Reader', {
+    const reader = testFunction(this, 'Reader', {
       code: bundled('consumer'),
       environment: { [CONSUMER_ENV.SCOPE]: TOKEN_IDS.ON_DEMAND, [CONSUMER_ENV.API_URL]: this.server.apiUrl },
     });
-    this.onDemand.attachTo(this.reader);
-    this.conductor = addConductor(this, { server: this.server, consumers: [this.reader], tokenScope: TOKEN_IDS.ON_DEMAND });
+    this.onDemand.attachTo(reader);
+    this.conductor = addConductor(this, { server: this.server, consumers: [reader], tokenScope: TOKEN_IDS.ON_DEMAND });
   }
 
   private addRefresher(id: string, tokenId: string, scope: string, props: Omit<TokenRefresherProps, 'tokenId' | 'source'>): TokenRefresher {
