@@ -3,6 +3,7 @@ import { bundleRuntime } from '../../demo/bundle';
 import type { InvocationResult } from '../../demo/function-environment';
 import { OrdersStack } from '../../examples/refreshers/orders-stack';
 import { OwnRefresherStack } from '../../examples/refreshers/own-refresher-stack';
+import { OLD_ENOUGH_FOR_THE_SCHEDULE_MS, oldEnoughToRevokeMs } from '../support/token-age';
 import { until } from '../support/until';
 
 /*
@@ -14,11 +15,8 @@ const CONSUMERS = 20;
 /** So long that no machine is too slow for it: nothing is refreshed but what was revoked, or by the schedule. */
 const TOKEN_LIFE_MS = 3_600_000;
 
-/** From 5 s on a rejection is believed; twice as late where the token before was rejected that early, too, and not replaced by the schedule. */
-const OLD_ENOUGH_TO_REVOKE_MS = 5_200;
-
-/** A scheduled run takes a token for one of its own that was issued in the two seconds before it; and its time is in whole seconds. */
-const OLD_ENOUGH_FOR_THE_SCHEDULE_MS = 3_100;
+/** The schedule replaces each token between two that are revoked: so none was rejected early before. */
+const OLD_ENOUGH_TO_REVOKE_MS = oldEnoughToRevokeMs();
 
 /** The longest cool-down, and a second. */
 const COOL_DOWN_MS = 301_000;

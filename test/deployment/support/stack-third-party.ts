@@ -1,14 +1,9 @@
 import type { OAuthClient } from '../../../demo/token-server';
 import { startThirdParty, type ThirdParty } from '../../support/third-party';
+import { OLD_ENOUGH_FOR_THE_SCHEDULE_MS, oldEnoughToRevokeMs } from '../../support/token-age';
 
 /** So long that no machine is too slow for it: nothing is refreshed but what was revoked, or by the schedule. */
 const TOKEN_LIFE_MS = 3_600_000;
-
-/** From 5 s on a rejection is believed; twice as late with each token in a row that was rejected before half its life. */
-const OLD_ENOUGH_TO_REVOKE_MS = 5_200;
-
-/** A scheduled run takes a token for one of its own that was issued in the two seconds before it; and its time is in whole seconds. */
-const OLD_ENOUGH_FOR_THE_SCHEDULE_MS = 3_100;
 
 /** The third party of one stack. It knows how old its token is, and how often one was revoked. */
 export class StackThirdParty {
@@ -41,7 +36,7 @@ export class StackThirdParty {
 
   /** Whether a rejection of the newest token would be believed. */
   get isOldEnoughToRevoke(): boolean {
-    return this.tokenAgeMs >= OLD_ENOUGH_TO_REVOKE_MS * 2 ** this.revocations;
+    return this.tokenAgeMs >= oldEnoughToRevokeMs(this.revocations);
   }
 
   get isOldEnoughForTheSchedule(): boolean {

@@ -3,6 +3,7 @@ import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import type { Served } from './consumer';
 import type { Statistics } from './server-state';
 import type { ControlEvent } from './stand-in-provider';
+import { minimumAge } from '../../../lambda-runtime/timing';
 import { CONDUCTOR_ENV } from '../stacks/contract';
 
 /** How it conducts. All of it has defaults, which are those of a test on AWS. */
@@ -30,11 +31,8 @@ export interface Report {
   readonly failures: readonly string[];
 }
 
-/**
- * A rejection is believed of a token that is older than 5 s; with each one in a row that is refused early, twice that (the storm guard). One second on top of it for
- * clocks.
- */
-const PAUSES_MS = [6_000, 11_000, 21_000];
+/** Until the storm guard believes the rejection of a token after none, one and two others that were rejected early; and a second for clocks. */
+const PAUSES_MS = [0, 1, 2].map(earlyRejections => minimumAge(earlyRejections) + 1_000);
 const AT_ONCE = 4;
 const SHOWN_FAILURES = 3;
 
