@@ -58,8 +58,8 @@ export class Deployment {
   readonly toolkit: CdkToolkit;
   readonly lambda: LambdaClient;
   readonly dynamoDb: DynamoDBClient;
-  readonly secrets: SecretsManagerClient;
   readonly documents: DynamoDBDocumentClient;
+  private readonly secrets: SecretsManagerClient;
   private readonly known = new Map<string, Promise<ReadonlyMap<string, string>>>();
 
   private constructor(
@@ -90,12 +90,6 @@ export class Deployment {
 
   async deploy(...stacks: readonly Stack[]): Promise<void> {
     await this.toolkit.deploy(this.app.outdir, ...stacks.map(({ stackName }) => stackName));
-  }
-
-  /** Fills the secret, as a person does before the first deployment. */
-  async storeCredentials(clientSecret: string): Promise<void> {
-    const SecretId = await this.physicalId(this.app.credentials);
-    await this.secrets.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify({ clientId: this.clientId, clientSecret }) }));
   }
 
   /** The name that a resource was given when it was created first; as CloudFormation says. */
@@ -152,6 +146,12 @@ export class Deployment {
   async stop(): Promise<void> {
     await this.cleanUp.run();
   }
+
+  /** Fills the secret, as a person does before the first deployment. */
+  private async storeCredentials(clientSecret: string): Promise<void> {
+    const SecretId = await this.physicalId(this.app.credentials);
+    await this.secrets.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify({ clientId: this.clientId, clientSecret }) }));
+  }
 }
 
 /** That the API accepted the token of each. */
@@ -160,6 +160,6 @@ export function expectAllServed(invocations: readonly Invocation[]): void {
 }
 
 /** @param construct one that is made of a resource of the same name */
-export function logicalIdOf(construct: IConstruct): string {
+function logicalIdOf(construct: IConstruct): string {
   return Stack.of(construct).getLogicalId((construct.node.defaultChild ?? construct) as CfnElement);
 }
