@@ -85,6 +85,7 @@ export function sinceOf(since: ForcedRefreshOptions['since'] = Infinity): number
   return typeof since === 'number' ? since : new Date(since).getTime();
 }
 
+/** The name or ARN of the table, where there is one: by the option, or by what `attachTo` set. */
 export function knownTable({ table = process.env[ENV.TABLE] }: SharedTokenOptions): string | undefined {
   return table;
 }

@@ -35,7 +35,7 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
   const sdk = async (): Promise<typeof Sdk> => {
     try {
       // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by who asks (scripts/bundle.ts says why so)
-      return await (require('@aws-sdk/client-lambda') as Promise<typeof Sdk>);
+      return await (require('@aws-sdk/client-lambda') as typeof Sdk | Promise<typeof Sdk>);
     } catch (cause) {
       throw failed(['REFRESHER_FAILED', 'cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.'], cause);
     }

@@ -1,3 +1,4 @@
+import type * as Sdk from '@aws-sdk/client-secrets-manager';
 import { awsSecret, type ReadSecret, regionOf, sdkMissing } from './aws-secrets';
 
 /*
@@ -14,10 +15,10 @@ export function secretsManagerSecret(SecretId: string): ReadSecret {
 }
 
 /** Written out, so that bundlers see the name; in a `try` they do not insist on it. */
-async function sdk(): Promise<typeof import('@aws-sdk/client-secrets-manager')> {
+async function sdk(): Promise<typeof Sdk> {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded late (scripts/bundle.ts says why so)
-    return await (require('@aws-sdk/client-secrets-manager') as ReturnType<typeof sdk>);
+    return await (require('@aws-sdk/client-secrets-manager') as typeof Sdk | Promise<typeof Sdk>);
   } catch {
     throw sdkMissing('@aws-sdk/client-secrets-manager');
   }

@@ -1,3 +1,4 @@
+import type * as Sdk from '@aws-sdk/client-ssm';
 import { awsSecret, type ReadSecret, regionOf, sdkMissing } from './aws-secrets';
 
 /*
@@ -14,10 +15,10 @@ export function ssmParameter(Name: string): ReadSecret {
 }
 
 /** As in secrets-manager.ts. */
-async function sdk(): Promise<typeof import('@aws-sdk/client-ssm')> {
+async function sdk(): Promise<typeof Sdk> {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded late (scripts/bundle.ts says why so)
-    return await (require('@aws-sdk/client-ssm') as ReturnType<typeof sdk>);
+    return await (require('@aws-sdk/client-ssm') as typeof Sdk | Promise<typeof Sdk>);
   } catch {
     throw sdkMissing('@aws-sdk/client-ssm');
   }
