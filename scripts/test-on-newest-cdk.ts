@@ -3,7 +3,7 @@
  * that is supported. Further arguments go to jest: `npm run test:cdk -- test/construct`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
@@ -28,7 +28,7 @@ try {
 }
 
 function copyIn(file: string): void {
-  if (file === '') return;
+  if (file === '' || !existsSync(join(root, file))) return; // one that was deleted is listed until that is committed
   mkdirSync(dirname(join(copy, file)), { recursive: true });
   copyFileSync(join(root, file), join(copy, file));
 }
