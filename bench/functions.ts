@@ -2,10 +2,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { SDK_MODULES } from '../scripts/sdk-modules';
+import { ENV } from '../src/private/contract';
 
 const REPOSITORY = resolve(__dirname, '..');
 export const RUNTIME = 'cdk-shared-token-table/runtime';
-const SDK = ['@aws-sdk/*', '@smithy/*'];
 
 /** One way to write and pack a function. */
 export interface Variant {
@@ -21,7 +22,7 @@ export interface Variant {
   readonly baseline?: string | undefined;
 }
 
-const outside = { format: 'cjs', external: [...SDK, RUNTIME, `${RUNTIME}/*`] } as const;
+const outside = { format: 'cjs', external: [...SDK_MODULES, RUNTIME, `${RUNTIME}/*`] } as const;
 /** The client for Lambda, which only readers with a refresher need, is left to Lambda. */
 const inside = { format: 'cjs', external: ['@aws-sdk/client-lambda'] } as const;
 
@@ -31,7 +32,7 @@ export const VARIANTS: readonly Variant[] = [
   { name: 'SDK of Lambda', handler: 'sdk-alone', ...outside },
   { name: 'SDK of Lambda, runtime in the layer', handler: 'shared-token', ...outside, baseline: 'SDK of Lambda' },
   { name: 'the same with runtime/oauth', handler: 'shared-token-oauth', ...outside, baseline: 'SDK of Lambda, runtime in the layer' },
-  { name: 'SDK of Lambda, runtime in the bundle', handler: 'shared-token', ...outside, external: SDK, baseline: 'SDK of Lambda' },
+  { name: 'SDK of Lambda, runtime in the bundle', handler: 'shared-token', ...outside, external: SDK_MODULES, baseline: 'SDK of Lambda' },
   { name: 'ES module: SDK of Lambda', handler: 'sdk-alone', ...outside, format: 'esm' },
   { name: 'ES module: SDK of Lambda, runtime in the layer', handler: 'shared-token', ...outside, format: 'esm', baseline: 'ES module: SDK of Lambda' },
   { name: 'SDK in the bundle', handler: 'sdk-alone', ...inside },
@@ -67,6 +68,7 @@ export async function buildFunction({ handler, format, external, mainFields }: V
     external: [...external],
     ...(mainFields && { mainFields: [...mainFields] }),
     alias: external.includes(RUNTIME) ? {} : { [RUNTIME]: join(REPOSITORY, 'runtime', 'module.mjs') }, // what bundlers take
+    define: { TABLE_VARIABLE: JSON.stringify(ENV.TABLE) },
     logLevel: 'error',
   });
   if (format === 'cjs') writeFileSync(join(folder, 'package.json'), '{"type":"commonjs"}');

@@ -15,15 +15,13 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { createRequire } from 'node:module';
 import { join, relative, resolve } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { SDK_MODULES } from './sdk-modules';
 import * as contract from '../src/private/contract';
 
 const root = resolve(__dirname, '..');
 const load = createRequire(__filename);
 
 const FOR_BUNDLERS = 'module.mjs';
-
-/** Lambda's runtime brings the SDK. A partial one in a layer would shadow it. */
-const SDK = ['@aws-sdk/*', '@smithy/*'];
 
 /** The contract is constants alone: evaluated here, a bundle holds the values that it uses, and not how they are put together. */
 const contractAsValues: Plugin = {
@@ -133,7 +131,7 @@ async function bundlePrebuiltRefresher(): Promise<void> {
     entryPoints: [join(root, 'lambda-runtime', 'refresher', 'prebuilt.ts')],
     outfile: join(out, 'index.js'),
     plugins: [contractAsValues],
-    external: SDK,
+    external: SDK_MODULES,
     metafile: true,
   });
   writeLicences(metafile, out);
@@ -188,9 +186,9 @@ function emptied(folder: string): string {
 }
 
 async function main(): Promise<void> {
-  await bundleEntryPoint({ source: 'lambda-runtime', folder: 'runtime', external: SDK });
+  await bundleEntryPoint({ source: 'lambda-runtime', folder: 'runtime', external: SDK_MODULES });
   for (const name of ['oauth', 'refresher']) {
-    await bundleEntryPoint({ source: `lambda-runtime/${name}`, folder: `runtime/${name}`, external: SDK, plugins: [runtimeStaysOutside] });
+    await bundleEntryPoint({ source: `lambda-runtime/${name}`, folder: `runtime/${name}`, external: SDK_MODULES, plugins: [runtimeStaysOutside] });
   }
   layOutLayer();
   await bundlePrebuiltRefresher();

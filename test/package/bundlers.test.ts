@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { build, type BuildOptions } from 'esbuild';
 import { InvokeApi } from '../../local-aws/invoke-api';
 import { SecretsServer } from '../../local-aws/secrets-server';
+import { SDK_MODULES } from '../../scripts/sdk-modules';
 import type { StartedEmbeddedTable } from '../../testing-kit';
 import { outputOf, REPOSITORY, temporaryFolder } from '../support/command';
 import { startTokenTable } from '../support/embedded-table';
@@ -47,7 +48,7 @@ afterAll(async () => {
   await Promise.all([table.stop(), secrets.stop(), lambda.stop()]);
 });
 
-const LAMBDAS_SDK = { external: ['@aws-sdk/*', '@smithy/*'] };
+const LAMBDAS_SDK = { external: SDK_MODULES };
 const bundles: readonly (readonly [string, 'import' | 'require', BuildOptions])[] = [
   ['an ES module, with the SDK of Lambda', 'import', { format: 'esm', ...LAMBDAS_SDK }],
   ['CommonJS, with the SDK of Lambda', 'import', { format: 'cjs', ...LAMBDAS_SDK }],

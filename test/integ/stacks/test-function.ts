@@ -4,12 +4,13 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { buildSync } from 'esbuild';
+import { SDK_MODULES } from '../../../scripts/sdk-modules';
 import { SharedTokenTable } from '../../../src';
 
 export const HANDLERS = join(__dirname, '..', 'handlers');
 
 /** What Lambda or the layer brings along. */
-export const PROVIDED_MODULES = ['@aws-sdk/*', '@smithy/*', ...SharedTokenTable.RUNTIME_MODULES];
+export const PROVIDED_MODULES = [...SDK_MODULES, ...SharedTokenTable.RUNTIME_MODULES];
 
 /** What all functions of the tests have in common: nothing of them outlives the stack. */
 export function commonProps(scope: Construct, id: string): Pick<lambda.FunctionOptions, 'timeout' | 'memorySize' | 'logGroup'> & { runtime: lambda.Runtime } {
