@@ -6,6 +6,7 @@ import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { buildFunction, RUNTIME, VARIANTS, type BuiltFunction, type Variant } from './functions';
+import type { NodeMajor } from '../local-aws/lambda/environment-variables';
 import { LocalLambda } from '../local-aws/lambda/local-lambda';
 import { SharedTokenTable } from '../src';
 import { startEmbeddedTable, type JsonObject, type StartedEmbeddedTable } from '../testing-kit';
@@ -22,13 +23,13 @@ interface Sample {
 
 /** A variant on one version of Node.js. */
 export interface Measurement extends Pick<BuiltFunction, 'bytes' | 'gzippedBytes'> {
-  readonly node: 22 | 24;
+  readonly node: NodeMajor;
   readonly variant: Variant;
   readonly samples: readonly Sample[];
 }
 
 export interface ColdStartOptions {
-  readonly nodes: readonly (22 | 24)[];
+  readonly nodes: readonly NodeMajor[];
   /** Cold starts of each variant. */
   readonly rounds: number;
   readonly onRound: (round: number) => void;
@@ -52,7 +53,7 @@ export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOpt
     for (let round = 0; round <= rounds; round++) {
       for (const { node, variant, built, samples } of measurements) {
         const layer = variant.external.includes(RUNTIME) ? LAYER : undefined;
-        const sample = await coldStart(lambda, { node, folder: built.folder, layer }, table.environment);
+        const sample = await coldStart(lambda, { node, folder: built.folder, layer, variables: table.environment });
         if (round > 0) samples.push(sample); // the first one warms the machine's file cache
       }
       onRound(round);
@@ -65,18 +66,19 @@ export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOpt
   }
 }
 
-interface Function {
-  readonly node: 22 | 24;
+interface StartedFunction {
+  readonly node: NodeMajor;
   readonly folder: string;
   readonly layer: string | undefined;
+  readonly variables: Readonly<Record<string, string>>;
 }
 
-async function coldStart(lambda: LocalLambda, { node, folder, layer }: Function, variables: Readonly<Record<string, string>>): Promise<Sample> {
+async function coldStart(lambda: LocalLambda, { node, folder, layer, variables }: StartedFunction): Promise<Sample> {
   const environment = await lambda.start({ node, code: folder, layer, handler: 'index.handler', variables, memoryMb: 1_769, staysAwake: true });
   try {
     const result = await environment.invoke({});
     if ('error' in result) throw new Error(`The function failed: ${JSON.stringify(result.error)}\n${environment.logs.join('\n')}`);
-    return { init: environment.initMillis, firstCall: Number(result.value) };
+    return { init: environment.initMs, firstCall: Number(result.value) };
   } finally {
     await environment.close();
   }

@@ -1,4 +1,5 @@
 import type { Measurement } from './cold-starts';
+import type { NodeMajor } from '../local-aws/lambda/environment-variables';
 
 /** Half of the samples are less. */
 export function median(values: readonly number[]): number {
@@ -9,7 +10,7 @@ export function median(values: readonly number[]): number {
 
 /** A variant against its baseline: medians of the differences within each round. */
 export interface Comparison {
-  readonly node: 22 | 24;
+  readonly node: NodeMajor;
   readonly variant: string;
   readonly baseline: string;
   readonly bytes: number;

@@ -1,8 +1,12 @@
 import { nodePath, type Paths } from './opt-layout';
 
+/** The versions of Node.js that Lambda has, and the runtime client runs on here. */
+export const NODES = [22, 24] as const;
+export type NodeMajor = typeof NODES[number];
+
 /** What Lambda's own variables depend on. */
 export interface FunctionIdentity {
-  readonly node: 22 | 24;
+  readonly node: NodeMajor;
   readonly name: string;
   /** Such as `index.handler`. */
   readonly handler: string;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { lambdaVariables, nodeFlags, type Concurrency, type FunctionIdentity } from './environment-variables';
+import { lambdaVariables, nodeFlags, type Concurrency, type FunctionIdentity, type NodeMajor } from './environment-variables';
 import type { FunctionFiles, OptLayout } from './opt-layout';
 import { RuntimeApi, type InvocationError, type InvocationResult } from './runtime-api';
 import { NODE_PATH_HOOK, RUNTIME_CLIENT } from './runtime-folder';
@@ -10,7 +10,7 @@ import { nodeOf } from '../../toolchain/tools';
 
 /** One function, as it is configured. */
 export interface ExecutionEnvironmentOptions extends FunctionFiles {
-  readonly node: 22 | 24;
+  readonly node: NodeMajor;
   /** Such as `index.handler`. */
   readonly handler: string;
   /** The function's own. Nothing else is inherited from this process. */
@@ -37,7 +37,7 @@ export interface InvokeOptions {
    *
    * @default - the function's timeout
    */
-  readonly deadlineMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** How a process ended. */
@@ -72,6 +72,7 @@ export class ExecutionEnvironment {
 
   /** Lines that the process wrote, to its output and its error output. */
   readonly logs: string[] = [];
+  private readonly name: string;
   private readonly functionArn: string;
   private readonly runtimes: number;
   private api: RuntimeApi | undefined;
@@ -86,12 +87,13 @@ export class ExecutionEnvironment {
   private onReady: (() => void) | undefined;
 
   private constructor(private readonly options: ExecutionEnvironmentOptions) {
-    this.functionArn = `arn:aws:lambda:us-east-1:111122223333:function:${options.name ?? 'function'}`;
+    this.name = options.name ?? 'function';
+    this.functionArn = `arn:aws:lambda:us-east-1:111122223333:function:${this.name}`;
     this.runtimes = options.concurrency?.workers ?? 1;
   }
 
   /** What the cold start took: from the start of Node.js to the moment at which the runtime asked for its first invocation. */
-  get initMillis(): number {
+  get initMs(): number {
     return (this.readyAt ?? Infinity) - this.startedAt;
   }
 
@@ -105,9 +107,9 @@ export class ExecutionEnvironment {
   }
 
   /** Runs the function once, and thaws the environment for that. Never rejects for what the function does: an error is a result. */
-  async invoke(event: unknown, { deadlineMs = this.options.timeoutMs ?? 3_000 }: InvokeOptions = {}): Promise<InvocationResult> {
+  async invoke(event: unknown, { timeoutMs = this.options.timeoutMs ?? 3_000 }: InvokeOptions = {}): Promise<InvocationResult> {
     if (!this.api || this.exited || this.closed) throw new Error('This execution environment is gone: it cannot be invoked.');
-    const result = this.api.invoke({ event, functionArn: this.functionArn, timeoutMs: deadlineMs });
+    const result = this.api.invoke({ event, functionArn: this.functionArn, timeoutMs });
     this.thaw();
     return result;
   }
@@ -150,8 +152,8 @@ export class ExecutionEnvironment {
   }
 
   private async spawn(layout: OptLayout): Promise<void> {
-    const { options } = this;
-    const { node, handler, name = 'function', memoryMb = 128, concurrency } = options;
+    const { options, name } = this;
+    const { node, handler, memoryMb = 128, concurrency } = options;
     const api = this.api = await RuntimeApi.start({
       onWaiting: runtimes => this.whenWaiting(runtimes),
       onInitError: error => { this.initError = error; },

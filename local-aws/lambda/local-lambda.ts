@@ -37,11 +37,6 @@ export class LocalLambda {
     process.once('exit', this.killAll); // should nobody come to close it
   }
 
-  /** How functions are laid out. */
-  get layoutKind(): OptLayoutKind {
-    return this.layout.kind;
-  }
-
   /** One cold start. @throws FailedColdStartError */
   async start(options: ExecutionEnvironmentOptions): Promise<ExecutionEnvironment> {
     const start = ExecutionEnvironment.start(this.layout, options);

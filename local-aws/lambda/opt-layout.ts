@@ -31,8 +31,6 @@ export interface Launch {
  * Lays functions out as Lambda does: the layer in `/opt`, the code in `/var/task`, the runtime in `/var/runtime`, Node.js in `/var/lang`.
  */
 export interface OptLayout {
-  /** How: for people, and for tests that depend on it. */
-  readonly kind: OptLayoutKind;
   launch(node: string, files: FunctionFiles): Launch;
 }
 
@@ -74,7 +72,6 @@ function mountedLayout(root: string, runtime: string): OptLayout {
   for (const folder of [noLayer, ...['lang/bin', 'runtime', 'task'].map(name => join(mountPoints, 'var', name))]) mkdirSync(folder, { recursive: true });
   writeFileSync(join(mountPoints, LAMBDA.node), '');
   return {
-    kind: 'mounted',
     launch: (node, { code, layer = noLayer }) => ({
       paths: LAMBDA,
       command: nodeArguments => ['unshare', ...inMountNamespace(MOUNT, mountPoints, node, runtime, code, layer, LAMBDA.node, ...nodeArguments)],
@@ -91,7 +88,6 @@ function copiedLayout(root: string, runtime: string): OptLayout {
     return copy;
   };
   return {
-    kind: 'copied',
     launch(node, { code, layer }) {
       const paths = { opt: layer === undefined ? join(root, 'no-layer') : copyOf(layer), task: copyOf(code), runtime, node };
       return { paths, command: nodeArguments => ['sh', '-ec', CHANGE_FOLDER, 'sh', paths.task, node, ...nodeArguments] };

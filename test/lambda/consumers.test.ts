@@ -1,6 +1,7 @@
-import { KINDS, NODES } from './support/consumers-stack';
+import { KINDS } from './support/consumers-stack';
 import { call } from './support/scenario';
 import { worldOf } from './support/world-of';
+import { NODES } from '../../local-aws/lambda/environment-variables';
 
 /*
  * The published runtime, on AWS's own runtime client: what `npm run test:lambda` runs. Each file starts functions that a real stack synthesized, with the layer and the

@@ -1,6 +1,7 @@
-import type { Kind, NodeMajor } from './support/consumers-stack';
+import type { Kind } from './support/consumers-stack';
 import { call, type Scenario, type StartOptions } from './support/scenario';
 import { worldOf } from './support/world-of';
+import type { NodeMajor } from '../../local-aws/lambda/environment-variables';
 import type { ExecutionEnvironment } from '../../local-aws/lambda/execution-environment';
 
 /* What becomes of a lease whose holder dies with it: it ends by itself, and whoever waits for it takes over. */
@@ -33,7 +34,7 @@ describe.each([[22, 'ES module'], [24, 'CommonJS']] as const)('on Node.js %i, %s
     crm.revoke();
     crm.holdNextCall();
 
-    const result = await holder.invoke({ hangs: true }, { deadlineMs: 2_500 });
+    const result = await holder.invoke({ hangs: true }, { timeoutMs: 2_500 });
     expect(result).toMatchObject({ error: { errorType: 'Sandbox.Timedout' } });
     expect(await holder.ended()).toEqual({ code: null, signal: 'SIGKILL' });
     expect(crm.authCalls).toBe(1);
@@ -41,7 +42,7 @@ describe.each([[22, 'ES module'], [24, 'CommonJS']] as const)('on Node.js %i, %s
     expect(crm.authCalls).toBe(2);
   });
 
-  test('so is one whose process ends', async () => {
+  test('a function whose process ends while it holds the lease is succeeded by a new environment', async () => {
     const crm = await scenario();
     const holder = await crm.start(kind, node, { authLimitMs: 500 }); // it sends nothing
     const result = await holder.invoke({ exitAt: 'refreshing' });
@@ -50,7 +51,7 @@ describe.each([[22, 'ES module'], [24, 'CommonJS']] as const)('on Node.js %i, %s
     expect(crm.authCalls).toBe(1);
   });
 
-  test('so is one that is killed in the middle of its auth call', async () => {
+  test('a function that is killed in the middle of its auth call is succeeded by a new environment', async () => {
     const crm = await scenario();
     const holder = await crm.start(kind, node, brief);
     const held = crm.holdNextCall();
@@ -74,7 +75,7 @@ describe.each([[22, 'ES module'], [24, 'CommonJS']] as const)('on Node.js %i, %s
     const crm = await scenario();
     const environment = await crm.start(kind, node);
     crm.holdNextCall();
-    const result = await environment.invoke({ throws: true }, { deadlineMs: 6_000 });
+    const result = await environment.invoke({ throws: true }, { timeoutMs: 6_000 });
     expect(result).toMatchObject({ error: { errorType: 'SharedTokenError' } });
     expect(environment.exit).toBeUndefined();
     expect(environment.logs.join('\n')).toMatch(/Invoke Error.*"code":"(DEADLINE_EXCEEDED|REFRESH_TIMED_OUT)"/);

@@ -1,6 +1,6 @@
-import { NODES } from './support/consumers-stack';
 import { answerOf, call } from './support/scenario';
 import { worldOf } from './support/world-of';
+import { NODES } from '../../local-aws/lambda/environment-variables';
 
 /* Lambda Managed Instances: an environment takes several invocations at once. Each worker is a thread with a runtime of its own. */
 const { scenario, testThatNothingLeaked } = worldOf(['CommonJS', 'ES module']);
@@ -28,7 +28,7 @@ describe.each(consumers)('on Node.js %i, %s', (node, kind) => {
     expect(crm.story(environment)).not.toContain('waiting'); // none of them looked for what its own process fetched
   });
 
-  test('so do the workers of one process, as if they were processes', async () => {
+  test('the workers of one process share one refresh, as if they were processes', async () => {
     const crm = await scenario();
     const environment = await crm.start(kind, node, { concurrency: { invocations: 6, workers: 2 } });
     const answers = await Promise.all(Array.from({ length: 6 }, async () => call(environment)));

@@ -2,12 +2,9 @@ import { join } from 'node:path';
 import { Duration, Stack, type App } from 'aws-cdk-lib';
 import { Code, Function as LambdaFunction, Runtime, type IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogLevel, NodejsFunction, OutputFormat, type BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { NODES, type NodeMajor } from '../../../local-aws/lambda/environment-variables';
 import { SharedTokenTable } from '../../../src';
 import { REPOSITORY } from '../../support/command';
-
-/** Node.js versions that Lambda has. */
-export const NODES = [22, 24] as const;
-export type NodeMajor = typeof NODES[number];
 
 const RUNTIMES: Readonly<Record<NodeMajor, Runtime>> = { 22: Runtime.NODEJS_22_X, 24: Runtime.NODEJS_24_X };
 

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Kind, NodeMajor } from './consumers-stack';
+import type { Kind } from './consumers-stack';
 import type { ConsumersWorld } from './consumers-world';
 import type { TokenServer } from '../../../demo/token-server';
 import type { SharedTokenEvent } from '../../../lambda-runtime';
+import type { NodeMajor } from '../../../local-aws/lambda/environment-variables';
 import type { ExecutionEnvironment, ExecutionEnvironmentOptions } from '../../../local-aws/lambda/execution-environment';
 import type { InvocationResult } from '../../../local-aws/lambda/runtime-api';
 import { startThirdParty, type ThirdParty } from '../../support/third-party';
