@@ -29,8 +29,8 @@ export interface LocalClientConfig {
 }
 
 /**
- * A local AWS (ministack): CloudFormation, Lambda, DynamoDB and what else the stacks need, in a process of its own, on 127.0.0.1 alone, and over TLS, which the bucket of
- * the CDK toolkit insists on. It evaluates IAM policies. Its functions are processes of Node.js 22 that find the SDK where Lambda keeps it.
+ * The local cloud (ministack, in AWS's place): CloudFormation, Lambda, DynamoDB and what else the stacks need, in a process of its own, on 127.0.0.1 alone, and over
+ * TLS, which the bucket of the CDK toolkit insists on. It evaluates IAM policies. Its functions are processes of Node.js 22 that find the SDK where Lambda keeps it.
  */
 export class LocalCloud {
   static async start(): Promise<LocalCloud> {
@@ -67,8 +67,6 @@ export class LocalCloud {
     this.server = spawn(this.python, [join(__dirname, 'local_cloud.py'), folder], {
       env: {
         ...this.base,
-        AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
         AUTH: 'true',
         BIND_HOST: '127.0.0.1',
         GATEWAY_PORT: String(port),
@@ -91,8 +89,6 @@ export class LocalCloud {
   get environment(): NodeJS.ProcessEnv {
     return {
       ...this.base,
-      AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
       AWS_REGION: REGION,
       AWS_DEFAULT_REGION: REGION,
       AWS_ENDPOINT_URL: this.endpoint,
@@ -125,9 +121,11 @@ export class LocalCloud {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
-  /** Nothing of this machine's own settings, but where programs are. */
+  /** The account's own credentials, and nothing of this machine's own settings but where programs are. */
   private get base(): NodeJS.ProcessEnv {
     return {
+      AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
       HOME: join(this.folder, 'home'),
       LANG: 'C.UTF-8',
       NODE_EXTRA_CA_CERTS: join(this.folder, 'cert.pem'),
