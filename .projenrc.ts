@@ -184,7 +184,7 @@ project.package.setScript('simulate', 'node --import tsx simulation/main.ts');
 project.package.setScript('mutate', 'stryker run test/mutation/stryker.config.mjs');
 project.package.setScript('toolchain', 'node --import tsx toolchain/main.ts');
 project.package.setScript('test:lambda', suiteOfItsOwn('lambda', 'node-22', 'node-24', 'lambda-runtime-client'));
-project.package.setScript('test:node', 'npm run --silent bundle && node --import tsx scripts/test-on-node.ts');
+project.package.setScript('test:node', 'node --import tsx scripts/test-on-node.ts');
 project.package.setScript('test:cdk', 'node --import tsx scripts/test-on-newest-cdk.ts');
 project.package.setScript('test:deploy', suiteOfItsOwn('deployment', 'node-22', 'local-cloud', 'cdk-toolkit'));
 project.package.setScript('bench', 'npm run --silent bundle && node --import tsx bench/main.ts');

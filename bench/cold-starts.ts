@@ -6,6 +6,7 @@ import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { buildFunction, RUNTIME, VARIANTS, type BuiltFunction, type Variant } from './functions';
+import { CleanUp } from '../demo/clean-up';
 import type { NodeMajor } from '../local-aws/lambda/environment-variables';
 import { LocalLambda } from '../local-aws/lambda/local-lambda';
 import { SharedTokenTable } from '../src';
@@ -40,10 +41,13 @@ export interface ColdStartOptions {
  * may be compared.
  */
 export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOptions): Promise<Measurement[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
-  const table = await startEmbeddedTable({ template: tokenTable() });
-  const lambda = LocalLambda.open();
+  const cleanUp = new CleanUp();
   try {
+    const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+    cleanUp.add(() => rmSync(folder, { recursive: true, force: true }));
+    const lambda = LocalLambda.open();
+    cleanUp.add(async () => lambda.close());
+    const table = cleanUp.stopLater(await startEmbeddedTable({ template: tokenTable() }));
     await putToken(table);
     const functions = await Promise.all(VARIANTS.map(async (variant, index) => ({
       variant,
@@ -60,9 +64,7 @@ export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOpt
     }
     return measurements.map(({ built: { bytes, gzippedBytes }, ...rest }) => ({ ...rest, bytes, gzippedBytes }));
   } finally {
-    await lambda.close();
-    await table.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await cleanUp.run();
   }
 }
 

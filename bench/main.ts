@@ -1,9 +1,9 @@
 import { measureColdStarts } from './cold-starts';
 import { comparisons, textOf } from './text';
+import { NODES } from '../local-aws/lambda/environment-variables';
 import { parseStrictly, readOptions, UsageError, wholeNumber } from '../scripts/command-line';
 import { installTool, nodeOf, orUnavailable } from '../toolchain/tools';
 
-const NODES = [22, 24] as const;
 const ROUNDS = { initial: 15, min: 1, max: 1_000 } as const;
 
 const USAGE = `Usage: npm run bench -- [options]

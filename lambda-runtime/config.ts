@@ -85,14 +85,9 @@ export function sinceOf(since: ForcedRefreshOptions['since'] = Infinity): number
   return typeof since === 'number' ? since : new Date(since).getTime();
 }
 
-/** The name or ARN of the table, where there is one: by the option, or by what `attachTo` set. */
-export function knownTable({ table = process.env[ENV.TABLE] }: SharedTokenOptions): string | undefined {
-  return table;
-}
-
 /** @throws SharedTokenError TABLE_NOT_CONFIGURED */
 export function tableOf(tokenId: string, options: SharedTokenOptions): string {
-  const table = knownTable(options);
+  const table = options.table ?? process.env[ENV.TABLE];
   if (table) return table;
   throw tokenError(tokenId, 'TABLE_NOT_CONFIGURED', 'no table. Attach the function in its stack (tokens.attachTo(fn)), ' +
     `set the variable ${ENV.TABLE}, or pass the option "table".`);

@@ -37,7 +37,7 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
       // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by who asks (scripts/bundle.ts says why so)
       return await (require('@aws-sdk/client-lambda') as typeof Sdk | Promise<typeof Sdk>);
     } catch (cause) {
-      throw failed(['REFRESHER_FAILED', 'cannot be asked: install @aws-sdk/client-lambda beside this package, which Lambda\'s Node.js runtimes bring along.'], cause);
+      throw failed(['REFRESHER_FAILED', 'cannot be asked: install @aws-sdk/client-lambda, which Lambda\'s Node.js runtimes bring along.'], cause);
     }
   };
 
@@ -54,22 +54,23 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
     async ask(asked, how, abortSignal) {
       const { LambdaClient, InvokeCommand } = await sdk();
       const region = ARN.exec(functionName)?.[1];
-      // An attempt of the SDK's own would be one more invocation that nobody counts. One client for each: asks are rare, and a connection that was kept open
-      // would be dead after a freeze.
-      const client = new LambdaClient({ maxAttempts: 1, ...(region && { region }) });
       const event: RefresherEvent = { tokenId, asked };
-      const command = new InvokeCommand({
-        FunctionName: functionName,
-        InvocationType: how === 'now' ? 'RequestResponse' : 'Event',
-        Payload: JSON.stringify(event),
-      });
-      try {
+      let client: Sdk.LambdaClient | undefined;
+      try { // which begins here: of a package that failed to load, some bundlers give an empty one the next time
+        // An attempt of the SDK's own would be one more invocation that nobody counts. One client for each: asks are rare, and a connection that was kept open
+        // would be dead after a freeze.
+        client = new LambdaClient({ maxAttempts: 1, ...(region && { region }) });
+        const command = new InvokeCommand({
+          FunctionName: functionName,
+          InvocationType: how === 'now' ? 'RequestResponse' : 'Event',
+          Payload: JSON.stringify(event),
+        });
         const { FunctionError } = await client.send(command, { abortSignal });
         if (FunctionError) throw new RefresherTrouble('failed', `failed (${FunctionError}): see its log`);
       } catch (error) {
         throw error instanceof RefresherTrouble ? error : translate(error);
       } finally {
-        client.destroy();
+        client?.destroy();
       }
     },
   };

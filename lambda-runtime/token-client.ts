@@ -1,5 +1,5 @@
 import {
-  callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, knownTable, refresherOf, sinceOf, tableOf,
+  callLimitMs, checkCall, checkCallOptions, checkTokenId, checkTokenOptions, holderName, refresherOf, sinceOf, tableOf,
 } from './config';
 import { type Tell, teller } from './events';
 import { deadlineIn, type Host } from './host';
@@ -46,8 +46,11 @@ export class TokenClient {
       return { timeLeft, signal: call.signal, refresh, refresher, source, authLimitMs, holder: holderName(call), tell };
     };
     // A client of the table takes some milliseconds to make: better while a function is loaded than within its first call.
-    const table = knownTable(options);
-    if (table) process.keeper(table, tokenId);
+    try {
+      this.#keeper();
+    } catch {
+      // Said by the first call, if there is one: the table is not known yet, or a test has replaced the SDK.
+    }
   }
 
   /**

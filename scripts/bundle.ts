@@ -41,13 +41,16 @@ const runtimeStaysOutside: Plugin = {
 };
 
 /**
- * What a function seldom needs is loaded when it does. In CommonJS by `require`, which searches where Lambda keeps the SDK, while Node's own `import()` does not
- * (Lambda's does); an ES module has nothing but that.
+ * What a function seldom needs is loaded when it does: in CommonJS by `require`, which searches where Lambda keeps the SDK. An ES module has `import()`; but what
+ * a bundler makes of it may be CommonJS again, and there Node's own `import()` knows no NODE_PATH (Lambda's does), and jest's does not exist.
  */
 const lateImports: Plugin = {
   name: 'late-imports',
   setup: ({ onLoad }) => onLoad({ filter: /[\\/]lambda-runtime[\\/].+\.ts$/ }, ({ path }) => ({
-    contents: readFileSync(path, 'utf8').replace(/\brequire\(('@aws-sdk\/[\w-]+')\)/g, 'import($1)'),
+    contents: readFileSync(path, 'utf8').replace(
+      /return await \(require\(('@aws-sdk\/[\w-]+')\)[^;]+;/g,
+      'try { return await import($1) } catch { return require($1) }',
+    ),
     loader: 'ts',
   })),
 };

@@ -15,6 +15,7 @@ if (major === undefined) {
   process.exit(2);
 }
 const node = orUnavailable(() => nodeOf(major));
+spawnSync('npm', ['run', '--silent', 'bundle'], { stdio: ['ignore', 'ignore', 'inherit'] });
 process.stdout.write(`Node.js ${spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout}`);
 const root = resolve(__dirname, '..');
 const { status } = spawnSync(node, [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), ...(forJest.length > 0 ? forJest : THE_RUNTIMES)], {

@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, readdirSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /*
- * What proofs on the real thing need beyond `npm ci`: other versions of Node.js, AWS's runtime client, a local AWS, the CDK toolkit. Each folder beside this file
+ * What proofs on the real thing need beyond `npm ci`: other versions of Node.js, AWS's runtime client, a local cloud, the CDK toolkit. Each folder beside this file
  * pins one of them, with all that it needs; it is installed once, on demand, below `.cache/`, and not again until its pins change.
  */
 
@@ -51,11 +51,13 @@ export function installTool(name: ToolName): string {
   const missing = Object.keys(needs).filter(what => spawnSync('sh', ['-c', needs[what] ?? '']).status !== 0);
   if (missing.length > 0) throw new ToolUnavailableError(`${name} cannot be installed here without ${missing.join(', ')}: install that, and try again.`);
   mkdirSync(CACHE, { recursive: true });
+  removeInterrupted(name);
   // In its own folder first: one that is there is complete.
   const building = mkdtempSync(join(CACHE, `${name}.`));
   try {
     cpSync(join(PINS, name), building, { recursive: true });
     install(building);
+    chmodSync(building, 0o755); // mkdtemp's is for one user alone
     moveUnlessThere(building, folder);
   } finally {
     rmSync(building, { recursive: true, force: true });
@@ -70,6 +72,13 @@ export function nodeOf(major: 20 | 22 | 24): string {
   if (Number(process.versions.node.split('.')[0]) === major) return process.execPath;
   if (major === 20) throw new ToolUnavailableError('Node.js 20 is not pinned here. Set NODE_20 to the path of its executable.');
   return join(installTool(`node-${major}`), 'node_modules', nodePackage(), 'bin', 'node');
+}
+
+/** What was begun an hour ago is not going on any more. */
+function removeInterrupted(name: ToolName): void {
+  for (const folder of readdirSync(CACHE).filter(entry => entry.startsWith(`${name}.`)).map(entry => join(CACHE, entry))) {
+    if (Date.now() - statSync(folder).mtimeMs > 3_600_000) rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Of two installations at once either will do. */

@@ -1,5 +1,5 @@
 import { failure, type SourceErrorCode } from './failures';
-import type { RefreshError } from '../index';
+import { RefreshError } from '../index';
 
 /*
  * What the secrets of Secrets Manager and of Systems Manager have in common; secrets-manager.ts and ssm.ts know the SDK's clients. These are loaded when they are
@@ -16,18 +16,18 @@ export type ReadSecret = (signal: AbortSignal) => Promise<string | undefined>;
 export function awsSecret(secret: string, connect: () => Promise<ReadSecret>): ReadSecret {
   let read: ReadSecret | undefined;
   return async signal => {
-    read ??= await connect();
     try {
+      read ??= await connect();
       return await read(signal);
     } catch (error) {
-      throw translate(error, secret);
+      throw error instanceof RefreshError ? error : translate(error, secret);
     }
   };
 }
 
-export function sdkMissing(packageName: string): RefreshError {
+export function sdkMissing(packageName: string, cause: unknown): RefreshError {
   return failure('AWS_SDK_MISSING', `The credentials are in AWS, and the package ${packageName} that reads them was not found: install it, or leave it out of ` +
-    'the bundle, since Lambda\'s Node.js runtimes have it.');
+    'the bundle, since Lambda\'s Node.js runtimes have it.', cause);
 }
 
 /** A secret may be in another region than the function. */

@@ -19,7 +19,7 @@ async function sdk(): Promise<typeof Sdk> {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded late (scripts/bundle.ts says why so)
     return await (require('@aws-sdk/client-ssm') as typeof Sdk | Promise<typeof Sdk>);
-  } catch {
-    throw sdkMissing('@aws-sdk/client-ssm');
+  } catch (cause) {
+    throw sdkMissing('@aws-sdk/client-ssm', cause);
   }
 }

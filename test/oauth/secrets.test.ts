@@ -1,5 +1,6 @@
 import { ask, CLIENT, failureFrom, SENTINEL } from './asking';
 import { clientCredentials, type Credentials } from '../../lambda-runtime/oauth';
+import { awsSecret } from '../../lambda-runtime/oauth/aws-secrets';
 import { SecretsServer } from '../../local-aws/secrets-server';
 import { OAuthServer } from '../support/oauth-server';
 
@@ -254,4 +255,11 @@ describe('a function for the credentials', () => {
     const failed = failureFrom(sourceOf(async () => new Promise(() => giveUp.abort())), { signal: giveUp.signal });
     expect(await failed).toMatchObject({ code: 'ABORTED' });
   });
+});
+
+test('a client that cannot be made, as of a package that a bundler gives empty, is a typed error each time', async () => {
+  const read = awsSecret('secret "crm"', async () => { throw new TypeError('SecretsManagerClient is not a constructor'); });
+  for (let times = 0; times < 2; times++) {
+    await expect(read(new AbortController().signal)).rejects.toMatchObject({ name: 'RefreshError', code: 'SECRET_UNAVAILABLE' });
+  }
 });

@@ -5,7 +5,7 @@ import { InvokeApi } from '../../local-aws/invoke-api';
 import { SecretsServer } from '../../local-aws/secrets-server';
 import { SDK_MODULES } from '../../scripts/sdk-modules';
 import type { StartedEmbeddedTable } from '../../testing-kit';
-import { outputOf, REPOSITORY, temporaryFolder } from '../support/command';
+import { outputOf, REPOSITORY, temporaryFolder, type CommandOptions } from '../support/command';
 import { startTokenTable } from '../support/embedded-table';
 
 /*
@@ -49,6 +49,8 @@ afterAll(async () => {
 });
 
 const LAMBDAS_SDK = { external: SDK_MODULES };
+/** Somewhere else than `task`: the SDK is found by NODE_PATH alone, as on Lambda. */
+const elsewhere = join(app, 'elsewhere');
 const bundles: readonly (readonly [string, 'import' | 'require', BuildOptions])[] = [
   ['an ES module, with the SDK of Lambda', 'import', { format: 'esm', ...LAMBDAS_SDK }],
   ['CommonJS, with the SDK of Lambda', 'import', { format: 'cjs', ...LAMBDAS_SDK }],
@@ -60,13 +62,49 @@ const bundles: readonly (readonly [string, 'import' | 'require', BuildOptions])[
   }],
 ];
 
-test.each(bundles)('%s: it reads, asks, fetches a secret; all share one class of errors', async (name, code, options) => {
-  const file = join(app, 'task', `${name.replace(/\W+/g, '-')}.${options.format === 'esm' ? 'mjs' : 'cjs'}`);
+const WHAT_IT_MUST_PRINT = ['NO_USABLE_TOKEN', 'REFRESHER_FAILED', true, 'SECRET_NOT_FOUND', true, 'REFRESH_FAILED'];
+
+async function bundled(code: 'import' | 'require', file: string, options: BuildOptions): Promise<void> {
   const { warnings } = await build({
-    entryPoints: [join(app, 'source', `${code}.js`)], outfile: file, bundle: true, minify: true, platform: 'node', target: 'node20', logLevel: 'silent', ...options,
+    entryPoints: [join(app, 'source', `${code}.js`)],
+    outfile: file,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'silent',
+    ...options,
   });
   expect(warnings).toEqual([]);
-  const env = { ...table.environment, ...secrets.environment, ...lambda.environment, TOKEN_ID: name.replace(/\W+/g, '-') };
-  const printed = JSON.parse(await outputOf(process.execPath, [file], { cwd: join(app, 'task'), env })) as unknown;
-  expect(printed).toEqual(['NO_USABLE_TOKEN', 'REFRESHER_FAILED', true, 'SECRET_NOT_FOUND', true, 'REFRESH_FAILED']);
+}
+
+/** @param tokenId of its own: failures are remembered in the table */
+async function printedBy(tokenId: string, args: readonly string[], { cwd, env }: CommandOptions): Promise<unknown> {
+  const parts = { ...table.environment, ...secrets.environment, ...lambda.environment, TOKEN_ID: tokenId, ...env };
+  return JSON.parse(await outputOf(process.execPath, args, { cwd, env: parts }));
+}
+
+test.each(bundles)('%s: it reads, asks, fetches a secret; all share one class of errors', async (name, code, options) => {
+  const id = name.replace(/\W+/g, '-');
+  const file = join(app, 'task', `${id}.${options.format === 'esm' ? 'mjs' : 'cjs'}`);
+  await bundled(code, file, options);
+  expect(await printedBy(id, [file], { cwd: join(app, 'task') })).toEqual(WHAT_IT_MUST_PRINT);
+});
+
+test('CommonJS, with an SDK that only NODE_PATH names, which no `import()` of Node\'s own searches', async () => {
+  mkdirSync(elsewhere);
+  const file = join(elsewhere, 'index.cjs');
+  await bundled('import', file, { format: 'cjs', ...LAMBDAS_SDK });
+  const env = { NODE_PATH: join(app, 'task', 'node_modules') };
+  expect(await printedBy('by-node-path', [file], { cwd: elsewhere, env })).toEqual(WHAT_IT_MUST_PRINT);
+});
+
+test('CommonJS, where there is no `import()` at all, as in jest', async () => {
+  const file = join(app, 'task', 'without-import.cjs');
+  await bundled('import', file, { format: 'cjs', ...LAMBDAS_SDK });
+  const run = `
+    const { createRequire, wrap } = require('node:module');
+    const code = require('node:fs').readFileSync(process.argv[1], 'utf8');
+    require('node:vm').runInThisContext(wrap(code))({}, createRequire(process.argv[1]), {}, process.argv[1]);`;
+  expect(await printedBy('without-import', ['-e', run, file], { cwd: join(app, 'task') })).toEqual(WHAT_IT_MUST_PRINT);
 });

@@ -41,3 +41,9 @@ test('a token whose table is not known yet is made all the same; the table is lo
   token.reject('some token');
   expect(stores()).toBe(1);
 });
+
+test('a client that cannot be made, as where a test has replaced the SDK, is an error of calls, and not before', async () => {
+  const instance = new Instance(() => { throw new TypeError('the SDK is a mock'); });
+  const token = instance.token('crm', { table: 'tokens' });
+  await expect(token.get()).rejects.toThrow('the SDK is a mock');
+});
