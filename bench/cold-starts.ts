@@ -5,7 +5,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
-import { buildFunction, RUNTIME, VARIANTS, type BuiltFunction, type Variant } from './functions';
+import { buildFunction, IMPORTS, RUNTIME, VARIANTS, type BuiltFunction, type Variant } from './functions';
 import { CleanUp } from '../demo/clean-up';
 import type { NodeMajor } from '../local-aws/lambda/environment-variables';
 import { LocalLambda } from '../local-aws/lambda/local-lambda';
@@ -15,11 +15,14 @@ import { startEmbeddedTable, type JsonObject, type StartedEmbeddedTable } from '
 const LAYER = resolve(__dirname, '..', 'assets', 'layer');
 
 /** One cold start, in milliseconds. */
-interface Sample {
+export interface Sample {
   /** From the start of Node.js to the moment at which the runtime asks for its first invocation. */
   readonly init: number;
-  /** What the handler measured of its first call. */
-  readonly firstCall: number;
+  /** What the handler measured itself: its first call; or its imports. */
+  readonly firstCall?: number;
+  readonly sdk?: number;
+  readonly runtime?: number;
+  readonly oauth?: number;
 }
 
 /** A variant on one version of Node.js. */
@@ -49,7 +52,7 @@ export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOpt
     cleanUp.add(async () => lambda.close());
     const table = cleanUp.stopLater(await startEmbeddedTable({ template: tokenTable() }));
     await putToken(table);
-    const functions = await Promise.all(VARIANTS.map(async (variant, index) => ({
+    const functions = await Promise.all([...VARIANTS, IMPORTS].map(async (variant, index) => ({
       variant,
       built: await buildFunction(variant, join(folder, String(index))),
     })));
@@ -80,7 +83,7 @@ async function coldStart(lambda: LocalLambda, { node, folder, layer, variables }
   try {
     const result = await environment.invoke({});
     if ('error' in result) throw new Error(`The function failed: ${JSON.stringify(result.error)}\n${environment.logs.join('\n')}`);
-    return { init: environment.initMs, firstCall: Number(result.value) };
+    return { init: environment.initMs, ...result.value as Omit<Sample, 'init'> };
   } finally {
     await environment.close();
   }

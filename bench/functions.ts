@@ -12,7 +12,7 @@ export const RUNTIME = 'cdk-shared-token-table/runtime';
 export interface Variant {
   readonly name: string;
   /** A file of `handlers/`. */
-  readonly handler: 'nothing' | 'sdk-alone' | 'shared-token' | 'shared-token-oauth';
+  readonly handler: 'nothing' | 'sdk-alone' | 'shared-token' | 'shared-token-oauth' | 'imports';
   readonly format: 'cjs' | 'esm';
   /** What stays outside of its bundle: Lambda's runtime and the layer bring it. */
   readonly external: readonly string[];
@@ -46,6 +46,9 @@ export const VARIANTS: readonly Variant[] = [
     baseline: 'SDK in the bundle, its ES modules',
   },
 ];
+
+/** Imports one after the other, each measured within the function. */
+export const IMPORTS: Variant = { name: 'imports', handler: 'imports', ...outside };
 
 /** A function's folder, and what its code weighs. */
 export interface BuiltFunction {

@@ -1,4 +1,5 @@
-import type { Measurement } from './cold-starts';
+import type { Measurement, Sample } from './cold-starts';
+import { IMPORTS } from './functions';
 import type { NodeMajor } from '../local-aws/lambda/environment-variables';
 
 /** Half of the samples are less. */
@@ -25,7 +26,7 @@ export function comparisons(measurements: readonly Measurement[]): Comparison[] 
     const { node, variant, samples } = measured;
     const baseline = measurements.find(other => other.node === node && other.variant.name === variant.baseline);
     if (!baseline) return [];
-    const differences = (of: 'init' | 'firstCall') => samples.map((sample, round) => sample[of] - (baseline.samples[round]?.[of] ?? NaN));
+    const differences = (of: 'init' | 'firstCall') => samples.map((sample, round) => (sample[of] ?? NaN) - (baseline.samples[round]?.[of] ?? NaN));
     const initMs = median(differences('init'));
     return [{
       node,
@@ -33,24 +34,33 @@ export function comparisons(measurements: readonly Measurement[]): Comparison[] 
       baseline: baseline.variant.name,
       bytes: measured.bytes - baseline.bytes,
       initMs,
-      initRatio: initMs / median(baseline.samples.map(({ init }) => init)),
+      initRatio: initMs / medianOf(baseline, 'init'),
       firstCallMs: median(differences('firstCall')),
     }];
   });
 }
 
-/** Two tables of Markdown: what each variant costs, and what the shared token adds. */
+function medianOf({ samples }: Measurement, what: keyof Sample): number {
+  return median(samples.map(sample => sample[what] ?? NaN));
+}
+
+/** Three tables of Markdown: what each variant costs, what the shared token adds, and what imports take of that. */
 export function textOf(measurements: readonly Measurement[]): string {
+  const imports = measurements.filter(({ variant }) => variant === IMPORTS);
   return [
     '| Node.js | function | code, kB (gzip) | init, ms | first call, ms |',
     '|---|---|---|---|---|',
-    ...measurements.map(({ node, variant, bytes, gzippedBytes, samples }) =>
-      `| ${node} | ${variant.name} | ${kB(bytes)} (${kB(gzippedBytes)}) | ${ms(median(samples.map(({ init }) => init)))} | ${ms(median(samples.map(({ firstCall }) => firstCall)))} |`),
+    ...measurements.filter(measured => !imports.includes(measured)).map(measured =>
+      `| ${measured.node} | ${measured.variant.name} | ${kB(measured.bytes)} (${kB(measured.gzippedBytes)}) | ${ms(medianOf(measured, 'init'))} | ${ms(medianOf(measured, 'firstCall'))} |`),
     '',
     '| Node.js | function | against | code, kB | init, ms | first call, ms |',
     '|---|---|---|---|---|---|',
     ...comparisons(measurements).map(({ node, variant, baseline, bytes, initMs, initRatio, firstCallMs }) =>
       `| ${node} | ${variant} | ${baseline} | ${signed(bytes / 1_000)} | ${signed(initMs)} (${signed(initRatio * 100)} %) | ${signed(firstCallMs)} |`),
+    '',
+    '| Node.js | SDK, ms | then the runtime, ms | then `runtime/oauth`, ms |',
+    '|---|---|---|---|',
+    ...imports.map(measured => `| ${measured.node} | ${(['sdk', 'runtime', 'oauth'] as const).map(what => ms(medianOf(measured, what))).join(' | ')} |`),
     '',
   ].join('\n');
 }

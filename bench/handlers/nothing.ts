@@ -1,2 +1,2 @@
 /** What every function pays: Node.js and the runtime client. */
-export const handler = async (): Promise<number> => 0;
+export const handler = async (): Promise<{ readonly firstCall: number }> => ({ firstCall: 0 });

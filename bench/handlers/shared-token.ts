@@ -3,8 +3,8 @@ import { SharedToken } from 'cdk-shared-token-table/runtime';
 const crm = new SharedToken('crm', { refresh: () => { throw new Error('The stored token is good.'); } });
 
 /** What `get` takes, in milliseconds. */
-export const handler = async (): Promise<number> => {
+export const handler = async (): Promise<{ readonly firstCall: number }> => {
   const start = performance.now();
   await crm.get();
-  return performance.now() - start;
+  return { firstCall: performance.now() - start };
 };

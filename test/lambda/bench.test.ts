@@ -1,5 +1,5 @@
 import { measureColdStarts } from '../../bench/cold-starts';
-import { VARIANTS } from '../../bench/functions';
+import { IMPORTS, VARIANTS } from '../../bench/functions';
 import { comparisons, median, textOf } from '../../bench/text';
 
 /*
@@ -7,16 +7,17 @@ import { comparisons, median, textOf } from '../../bench/text';
  */
 test('every function of the benchmark starts and is called; those with a shared token are compared with what does without', async () => {
   const measurements = await measureColdStarts({ nodes: [24], rounds: 1, onRound: () => {} });
-  expect(measurements.map(({ node, variant }) => [node, variant])).toEqual(VARIANTS.map(variant => [24, variant]));
-  for (const { bytes, samples } of measurements) {
+  expect(measurements.map(({ node, variant }) => [node, variant])).toEqual([...VARIANTS, IMPORTS].map(variant => [24, variant]));
+  for (const { variant, bytes, samples } of measurements) {
     expect(bytes).toBeGreaterThan(0);
-    expect(samples).toEqual([{ init: expect.any(Number), firstCall: expect.any(Number) }]);
+    const within = variant === IMPORTS ? ['sdk', 'runtime', 'oauth'] : ['firstCall'];
+    expect(samples).toEqual([Object.fromEntries(['init', ...within].map(what => [what, expect.any(Number)]))]);
   }
   const compared = comparisons(measurements);
   const withBaseline = VARIANTS.filter(({ baseline }) => baseline !== undefined);
   expect(compared.map(({ variant, baseline }) => [variant, baseline])).toEqual(withBaseline.map(({ name, baseline }) => [name, baseline]));
   expect(compared.length).toBeGreaterThan(4);
-  expect(textOf(measurements).split('\n').filter(line => line.startsWith('| 24 |'))).toHaveLength(VARIANTS.length + compared.length);
+  expect(textOf(measurements).split('\n').filter(line => line.startsWith('| 24 |'))).toHaveLength(VARIANTS.length + compared.length + 1);
 });
 
 test('a comparison is the median of the differences within each round', () => {
