@@ -18,9 +18,10 @@ const LAYER = resolve(__dirname, '..', 'assets', 'layer');
 export interface Sample {
   /** From the start of Node.js to the moment at which the runtime asks for its first invocation. */
   readonly init: number;
-  /** What the handler measured itself: its first call; or its imports. */
+  /** What the handler measured itself: its first call; or its imports, and the making of a client. */
   readonly firstCall?: number;
   readonly sdk?: number;
+  readonly client?: number;
   readonly runtime?: number;
   readonly oauth?: number;
 }
@@ -36,6 +37,8 @@ export interface ColdStartOptions {
   readonly nodes: readonly NodeMajor[];
   /** Cold starts of each variant. */
   readonly rounds: number;
+  /** Which of them. @default - all */
+  readonly variants?: readonly Variant[];
   readonly onRound: (round: number) => void;
 }
 
@@ -43,7 +46,7 @@ export interface ColdStartOptions {
  * Starts every variant on every Node.js once a round, one after the other: what slows the machine down for a while slows all of them down, and samples of one round
  * may be compared.
  */
-export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOptions): Promise<Measurement[]> {
+export async function measureColdStarts({ nodes, rounds, variants = [...VARIANTS, IMPORTS], onRound }: ColdStartOptions): Promise<Measurement[]> {
   const cleanUp = new CleanUp();
   try {
     const folder = mkdtempSync(join(tmpdir(), 'bench-'));
@@ -52,7 +55,7 @@ export async function measureColdStarts({ nodes, rounds, onRound }: ColdStartOpt
     cleanUp.add(async () => lambda.close());
     const table = cleanUp.stopLater(await startEmbeddedTable({ template: tokenTable() }));
     await putToken(table);
-    const functions = await Promise.all([...VARIANTS, IMPORTS].map(async (variant, index) => ({
+    const functions = await Promise.all(variants.map(async (variant, index) => ({
       variant,
       built: await buildFunction(variant, join(folder, String(index))),
     })));

@@ -1,4 +1,5 @@
 import { measureColdStarts } from './cold-starts';
+import { IMPORTS } from './functions';
 import { comparisons, textOf } from './text';
 import { NODES } from '../local-aws/lambda/environment-variables';
 import { parseStrictly, readOptions, UsageError, wholeNumber } from '../scripts/command-line';
@@ -11,6 +12,7 @@ const USAGE = `Usage: npm run bench -- [options]
 What the shared token costs a function's cold start, on AWS's own runtime client and an embedded table.
 
   --node <n>     ${NODES.join(' or ')} (default: both)
+  --imports      measure imports alone
   --rounds <n>   cold starts of each function: ${ROUNDS.min} to ${ROUNDS.max} (default ${ROUNDS.initial})
   --json         print one JSON object, and nothing else, on the standard output
   --help         show this text
@@ -19,12 +21,12 @@ Exit status: 2 for options that do not exist, 69 where this machine lacks what t
 `;
 
 function parseOptions(args: readonly string[]) {
-  const { node, rounds, json = false, help = false } = parseStrictly(args, {
-    node: { type: 'string' }, rounds: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean' },
+  const { node, rounds, imports = false, json = false, help = false } = parseStrictly(args, {
+    node: { type: 'string' }, rounds: { type: 'string' }, imports: { type: 'boolean' }, json: { type: 'boolean' }, help: { type: 'boolean' },
   });
   const nodes = NODES.filter(known => node === undefined || String(known) === node);
   if (nodes.length === 0) throw new UsageError(`--node must be ${NODES.join(' or ')}, not ${JSON.stringify(node)}.`);
-  return { nodes, rounds: wholeNumber('--rounds', rounds, ROUNDS), json, help };
+  return { nodes, rounds: wholeNumber('--rounds', rounds, ROUNDS), ...(imports && { variants: [IMPORTS] }), json, help };
 }
 
 async function main(args: readonly string[]): Promise<number> {

@@ -10,7 +10,7 @@ test('every function of the benchmark starts and is called; those with a shared 
   expect(measurements.map(({ node, variant }) => [node, variant])).toEqual([...VARIANTS, IMPORTS].map(variant => [24, variant]));
   for (const { variant, bytes, samples } of measurements) {
     expect(bytes).toBeGreaterThan(0);
-    const within = variant === IMPORTS ? ['sdk', 'runtime', 'oauth'] : ['firstCall'];
+    const within = variant === IMPORTS ? ['sdk', 'client', 'runtime', 'oauth'] : ['firstCall'];
     expect(samples).toEqual([Object.fromEntries(['init', ...within].map(what => [what, expect.any(Number)]))]);
   }
   const compared = comparisons(measurements);
