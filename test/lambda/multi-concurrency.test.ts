@@ -16,7 +16,8 @@ describe.each(consumers)('on Node.js %i, %s', (node, kind) => {
     const leaving = environment.invoke({ abortAfterMs: 1_000 });
     await held.arrived();
 
-    expect(answerOf(await hurried)).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    // The second one where even the look into the table took that second.
+    expect(answerOf(await hurried)).toMatchObject({ code: expect.stringMatching(/^(DEADLINE_EXCEEDED|TABLE_UNAVAILABLE)$/) as string });
     expect(answerOf(await leaving)).toMatchObject({ code: 'ABORTED' });
     held.answer();
     const answers = (await Promise.all(patient)).map(answerOf);
