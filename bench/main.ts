@@ -38,7 +38,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   orUnavailable(() => installTool('lambda-runtime-client'));
   for (const node of options.nodes) orUnavailable(() => nodeOf(node));
-  const measurements = await measureColdStarts({ ...options, onRound: round => process.stderr.write(`round ${round} of ${options.rounds}\n`) });
+  const measurements = await measureColdStarts({ ...options, onRound: round => process.stderr.write(round === 0 ? 'warmed up\n' : `round ${round} of ${options.rounds}\n`) });
   process.stdout.write(options.json ? `${JSON.stringify({ comparisons: comparisons(measurements), measurements })}\n` : textOf(measurements));
   return 0;
 }

@@ -44,25 +44,28 @@ function medianOf({ samples }: Measurement, what: keyof Sample): number {
   return median(samples.map(sample => sample[what] ?? NaN));
 }
 
-/** Three tables of Markdown: what each variant costs, what the shared token adds, and what imports take of that. */
+/** Tables of Markdown: what each variant costs, what the shared token adds, and what imports take of that. */
 export function textOf(measurements: readonly Measurement[]): string {
   const imports = measurements.filter(({ variant }) => variant === IMPORTS);
+  const functions = measurements.filter(measured => !imports.includes(measured));
   return [
-    '| Node.js | function | code, kB (gzip) | init, ms | first call, ms |',
-    '|---|---|---|---|---|',
-    ...measurements.filter(measured => !imports.includes(measured)).map(measured =>
-      `| ${measured.node} | ${measured.variant.name} | ${kB(measured.bytes)} (${kB(measured.gzippedBytes)}) | ${ms(medianOf(measured, 'init'))} | ${ms(medianOf(measured, 'firstCall'))} |`),
-    '',
-    '| Node.js | function | against | code, kB | init, ms | first call, ms |',
-    '|---|---|---|---|---|---|',
-    ...comparisons(measurements).map(({ node, variant, baseline, bytes, initMs, initRatio, firstCallMs }) =>
-      `| ${node} | ${variant} | ${baseline} | ${signed(bytes / 1_000)} | ${signed(initMs)} (${signed(initRatio * 100)} %) | ${signed(firstCallMs)} |`),
-    '',
-    '| Node.js | SDK, ms | a client of it, ms | then the runtime, ms | then `runtime/oauth`, ms |',
-    '|---|---|---|---|---|',
-    ...imports.map(measured => `| ${measured.node} | ${(['sdk', 'client', 'runtime', 'oauth'] as const).map(what => ms(medianOf(measured, what))).join(' | ')} |`),
-    '',
-  ].join('\n');
+    table(['Node.js', 'function', 'code, kB (gzip)', 'init, ms', 'first call, ms'], functions.map(measured => [
+      measured.node, measured.variant.name, `${kB(measured.bytes)} (${kB(measured.gzippedBytes)})`, ms(medianOf(measured, 'init')), ms(medianOf(measured, 'firstCall')),
+    ])),
+    table(['Node.js', 'function', 'against', 'code, kB', 'init, ms', 'first call, ms'], comparisons(measurements).map(compared => [
+      compared.node, compared.variant, compared.baseline, signed(compared.bytes / 1_000),
+      `${signed(compared.initMs)} (${signed(compared.initRatio * 100)} %)`, signed(compared.firstCallMs),
+    ])),
+    table(['Node.js', 'SDK, ms', 'a client of it, ms', 'then the runtime, ms', 'then `runtime/oauth`, ms'], imports.map(measured => [
+      measured.node, ...(['sdk', 'client', 'runtime', 'oauth'] as const).map(what => ms(medianOf(measured, what))),
+    ])),
+  ].filter(text => text !== '').join('\n');
+}
+
+/** Nothing, where it would have no rows. */
+function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  if (rows.length === 0) return '';
+  return [head, head.map(() => '---'), ...rows].map(cells => `| ${cells.join(' | ')} |\n`).join('');
 }
 
 const ms = (value: number) => value.toFixed(1);

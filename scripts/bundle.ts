@@ -60,6 +60,7 @@ const COMMON: BuildOptions = {
   tsconfigRaw: { compilerOptions: { strict: true, useDefineForClassFields: false } },
   bundle: true,
   minify: true,
+  lineLimit: 1_000, // Node.js prints the line of an error that nobody catches: not the whole file
   keepNames: false,
   platform: 'node',
   target: 'node20',
@@ -81,9 +82,11 @@ interface EntryPoint {
   readonly plugins?: readonly Plugin[];
   /** Is there a true ES module beside it? */
   readonly forBundlers?: boolean;
+  /** Not where cold starts do not matter, but stack traces do. @default true */
+  readonly minify?: boolean;
 }
 
-async function bundleEntryPoint({ source, folder, external, plugins = [], forBundlers = true }: EntryPoint): Promise<void> {
+async function bundleEntryPoint({ source, folder, external, plugins = [], forBundlers = true, minify = true }: EntryPoint): Promise<void> {
   const out = emptied(folder);
   const names = Object.keys(load(join(root, source, 'index.ts')) as object).sort();
   const { metafile } = await build({
@@ -93,6 +96,7 @@ async function bundleEntryPoint({ source, folder, external, plugins = [], forBun
       contents: `import { ${names.join(', ')} } from './index';\n${nameClasses(names)}module.exports = all;\n`,
       resolveDir: join(root, source),
     },
+    minify,
     logOverride: { 'commonjs-variable-in-esm': 'silent' },
     outfile: join(out, 'index.js'),
     plugins: [contractAsValues, ...plugins],
@@ -195,7 +199,7 @@ async function main(): Promise<void> {
   }
   layOutLayer();
   await bundlePrebuiltRefresher();
-  await bundleEntryPoint({ source: 'testing-kit', folder: 'testing', external: ['dynalite', 'dynalite/*'], forBundlers: false });
+  await bundleEntryPoint({ source: 'testing-kit', folder: 'testing', external: ['dynalite', 'dynalite/*'], forBundlers: false, minify: false });
 }
 
 void main();

@@ -14,10 +14,10 @@ const copy = mkdtempSync(join(tmpdir(), 'newest-cdk-'));
 try {
   for (const file of execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: root, encoding: 'utf8' }).split('\0')) copyIn(file);
   execFileSync('git', ['init', '--quiet'], { cwd: copy }); // some tests list the repository's files
+  process.stdout.write(`Installing ${NEWEST.join(' and ')} into a copy of this work tree, which takes a minute ...\n`);
   npm('ci');
   npm('install', '--no-save', ...NEWEST);
   npm('run', 'bundle');
-  process.stdout.write(`The tests, with ${NEWEST.join(' and ')}:\n`);
   process.exitCode = spawnSync('npx', ['jest', ...process.argv.slice(2)], {
     cwd: copy,
     env: { ...process.env, JEST_JUNIT_OUTPUT_DIR: join(root, 'test-reports'), JEST_JUNIT_OUTPUT_NAME: 'newest-cdk.xml' },

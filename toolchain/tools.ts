@@ -50,6 +50,7 @@ export function installTool(name: ToolName): string {
   const { needs, install } = TOOLS[name];
   const missing = Object.keys(needs).filter(what => spawnSync('sh', ['-c', needs[what] ?? '']).status !== 0);
   if (missing.length > 0) throw new ToolUnavailableError(`${name} cannot be installed here without ${missing.join(', ')}: install that, and try again.`);
+  process.stderr.write(`Installing ${name}, this once ...\n`);
   mkdirSync(CACHE, { recursive: true });
   removeInterrupted(name);
   // In its own folder first: one that is there is complete.
