@@ -23,6 +23,8 @@ export class TableWatch {
   writes = 0;
   /** Of each token: what its lease and failure were after the last writes. */
   private readonly histories = new Map<string, string[]>();
+  /** Of each token: the leases that began since one was ended by its holder. */
+  private readonly leases = new Map<string, Set<string>>();
   private readonly last = new Map<string, { readonly generation: number; readonly issue: number }>();
 
   history(tokenId: string): string {
@@ -31,6 +33,11 @@ export class TableWatch {
 
   hasCommitted(tokenId: string): boolean {
     return this.last.has(tokenId);
+  }
+
+  /** How many holders in a row were killed or frozen, or the last of them is at work. */
+  leasesWithoutEnd(tokenId: string): number {
+    return this.leases.get(tokenId)?.size ?? 0;
   }
 
   readonly see = ({ operation, body, reply, error }: DynamoDbExchange): void => {
@@ -43,6 +50,7 @@ export class TableWatch {
     const told = `${Date.now()} gen ${generation?.N} lease ${lease ? `${lease.id.slice(0, 4)} since ${lease.since}` : '-'}, ` +
       `failure ${failure ? `${failure.code} ${failure.count} until ${failure.retryAt}` : '-'}`;
     this.histories.set(tokenId, [...this.histories.get(tokenId) ?? [], told].slice(-HISTORY));
+    this.leases.set(tokenId, lease ? new Set([...this.leases.get(tokenId) ?? [], lease.id]) : new Set());
     if (generation?.N === undefined || accessToken?.S === undefined) return;
     const now = { generation: Number(generation.N), issue: Number(/(\d+)$/.exec(accessToken.S)?.[1]) };
     const before = this.last.get(tokenId);
