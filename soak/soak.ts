@@ -54,9 +54,10 @@ export async function soak({ processes, rotations }: SoakOptions, say: (text: st
   const seen = new Map<string, Map<number, number>>(TOKEN_IDS.map(tokenId => [tokenId, new Map()]));
   const onReport = (pid: number, { tokenId, status, generation = 0, code, message }: CallReport) => {
     calls++;
-    if (status === 200) seen.get(tokenId)?.set(pid, generation);
     // Holders of other tokens die with their process, so one token may lose two in a row: then who needs it is told to wait, which is no loss.
-    else if (code !== 'COOLING_DOWN' || watch.leasesWithoutEnd(tokenId) < 2) problems.push(`${tokenId}: a call failed for good: ${status ?? `${code}: ${message}`} (${watch.history(tokenId)})`);
+    const hasToWait = code === 'COOLING_DOWN' && watch.leasesWithoutEnd(tokenId) >= 2;
+    if (status === 200) seen.get(tokenId)?.set(pid, generation);
+    else if (!hasToWait) problems.push(`${tokenId}: a call failed for good: ${status ?? `${code}: ${message}`} (${watch.history(tokenId)})`);
   };
   const plans = new Map<string, 'kill' | 'freeze'>();
   const provider = await SoakProvider.start(tokenId => watch.hasCommitted(tokenId), ({ tokenId, pid }) => {
