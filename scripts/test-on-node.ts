@@ -1,7 +1,7 @@
 /*
  * `npm run test:node -- 24`: the runtime's tests on the Node.js of another of Lambda's runtimes (20, 22 or 24; see toolchain/). Further arguments go to jest.
  */
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { nodeOf, orUnavailable } from '../toolchain/tools';
 
@@ -15,9 +15,9 @@ if (major === undefined) {
   process.exit(2);
 }
 const node = orUnavailable(() => nodeOf(major));
-spawnSync('npm', ['run', '--silent', 'bundle'], { stdio: ['ignore', 'ignore', 'inherit'] });
-process.stdout.write(`Node.js ${spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout}`);
 const root = resolve(__dirname, '..');
+execFileSync('npm', ['run', '--silent', 'bundle'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+process.stdout.write(`Node.js ${spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout}`);
 const { status } = spawnSync(node, [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), ...(forJest.length > 0 ? forJest : THE_RUNTIMES)], {
   cwd: root,
   env: { ...process.env, JEST_JUNIT_OUTPUT_NAME: `node-${major}.xml` },
