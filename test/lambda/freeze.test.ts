@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerOf, call, type Scenario } from './support/scenario';
+import { answerOf, call, type Scenario, type StartOptions } from './support/scenario';
 import { worldOf } from './support/world-of';
 import type { ExecutionEnvironment } from '../../local-aws/lambda/execution-environment';
 import { until } from '../support/until';
@@ -8,6 +8,18 @@ import { until } from '../support/until';
 const { scenario, testThatNothingLeaked } = worldOf(['CommonJS', 'ES module']);
 
 describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s', (node, kind) => {
+  /** An environment that is frozen in its auth call, which the provider then answers. */
+  async function frozenInItsAuthCall(crm: Scenario, options: StartOptions = {}): Promise<ExecutionEnvironment> {
+    const holder = await crm.start(kind, node, { staysAwake: true, ...options });
+    const held = crm.holdNextCall();
+    expect(await call(holder, { leaveAt: 'refreshing' })).toMatchObject({ code: 'ABORTED' });
+    await held.arrived();
+    holder.freeze();
+    held.answer();
+    await until('the provider has answered', () => crm.hasIssued);
+    return holder;
+  }
+
   test('an environment that was frozen while its token was revoked gets the next one, with one auth call', async () => {
     const crm = await scenario();
     await crm.storeToken();
@@ -22,13 +34,7 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
 
   test('an auth call that is under way when its environment is frozen is not lost: thawed within the lease, it is answered and stored', async () => {
     const crm = await scenario();
-    const holder = await crm.start(kind, node, { staysAwake: true });
-    const held = crm.holdNextCall();
-    expect(await call(holder, { leaveAt: 'refreshing' })).toMatchObject({ code: 'ABORTED' });
-    await held.arrived();
-    holder.freeze();
-    held.answer();
-    await until('the provider has answered', () => crm.hasIssued);
+    const holder = await frozenInItsAuthCall(crm);
     expect(await crm.item()).not.toHaveProperty('accessToken');
 
     expect(await call(holder)).toMatchObject({ status: 200 });
@@ -38,13 +44,7 @@ describe.each([[22, 'CommonJS'], [24, 'ES module']] as const)('on Node.js %i, %s
 
   test('one that is frozen for longer than its lease is succeeded; thawed, it overwrites nothing, and goes on with the newer token', async () => {
     const crm = await scenario();
-    const holder = await crm.start(kind, node, { staysAwake: true, authLimitMs: 2_500, ignoresSignal: true });
-    const held = crm.holdNextCall();
-    expect(await call(holder, { leaveAt: 'refreshing' })).toMatchObject({ code: 'ABORTED' });
-    await held.arrived();
-    holder.freeze();
-    held.answer();
-    await until('the provider has answered', () => crm.hasIssued);
+    const holder = await frozenInItsAuthCall(crm, { authLimitMs: 2_500, ignoresSignal: true });
 
     const successor = await crm.start(kind, node);
     expect(await call(successor)).toMatchObject({ status: 200 });
