@@ -51,16 +51,20 @@ const project = new awscdk.AwsCdkConstructLibrary({
     '@aws-cdk/integ-runner@2.197.10', // the newest; it reads assemblies up to those of the CDK of its time
     '@aws-cdk/integ-tests-alpha@2.214.0-alpha.0', // the newest that takes CDK 2.232.0
     '@aws-sdk/client-dynamodb@^3.900.0',
+    '@aws-sdk/client-kms@^3.900.0',
     '@aws-sdk/client-lambda@^3.900.0',
     '@aws-sdk/client-secrets-manager@^3.900.0',
     '@aws-sdk/client-ssm@^3.900.0',
     '@aws-sdk/lib-dynamodb@^3.900.0',
     '@aws-sdk/util-dynamodb@^3.900.0',
+    '@cloud-copilot/iam-simulate@0.1.173', // AGPL: evaluates policies in tests, and is never published
     '@stryker-mutator/api@9.6.1',
     '@stryker-mutator/core@9.6.1', // 10 needs Node 22; with a test runner of our own, test/mutation
     '@types/node@^22',
+    'cdk-nag@2.38.2', // 3 needs CDK 2.257
     'dynalite@4.0.0', // testing-kit/dynalite-engine.ts patches its internals, hence the exact version
     'esbuild@^0.28.2',
+    'fast-check@^4',
     'jose@^6', // in the bundles: keys and claims of JWTs; and the demo's API verifies tokens with it
     'oauth4webapi@^3.8.8', // in the bundles: the grants of OAuth
     'oauth2-mock-server@^8.2.3', // 9 needs Node 22
@@ -156,6 +160,7 @@ for (const folder of NOT_SHIPPED) {
 // The files that know the SDK, one for each service, what is bundled, and the kit that needs dynalite: jsii forbids undeclared kinds of dependency.
 project.eslint?.allowDevDeps('lambda-runtime/dynamodb-token-store.ts');
 project.eslint?.allowDevDeps('lambda-runtime/lambda-refresher.ts');
+project.eslint?.allowDevDeps('lambda-runtime/encryption/kms-data-keys.ts');
 project.eslint?.allowDevDeps('lambda-runtime/oauth/secrets-manager.ts');
 project.eslint?.allowDevDeps('lambda-runtime/oauth/ssm.ts');
 project.eslint?.allowDevDeps('lambda-runtime/oauth/libraries.ts');
