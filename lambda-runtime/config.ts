@@ -2,7 +2,7 @@ import { SharedTokenError } from './errors';
 import type { CallOptions, ForcedRefreshOptions, SharedTokenOptions, UseOptions } from './public-types';
 import { answerMargin, DEFAULT_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
-import { ENV, TOKEN_ID_MAX_BYTES } from '../src/private/contract';
+import { ENV, KEY_SEPARATOR, TOKEN_ID_MAX_BYTES } from '../src/private/contract';
 
 /*
  * What users pass in, checked once; and what attachTo put into the environment.
@@ -12,7 +12,6 @@ type Check = (value: unknown) => boolean;
 const isFunction: Check = value => typeof value === 'function';
 const isDuration: Check = value => Number.isFinite(value) && (value as number) > 0;
 const isText: Check = value => typeof value === 'string' && value !== '';
-
 const A_FUNCTION = [isFunction, 'a function'] as const;
 const A_DURATION = [isDuration, 'a number of milliseconds above zero'] as const;
 
@@ -85,10 +84,16 @@ export function sinceOf(since: ForcedRefreshOptions['since'] = Infinity): number
   return typeof since === 'number' ? since : new Date(since).getTime();
 }
 
-/** @throws SharedTokenError TABLE_NOT_CONFIGURED */
+/** A key that is cut off, or behind the wrong character, must not have tokens stored in plain. */
+const TABLE = new RegExp(`^[^${KEY_SEPARATOR}]+(${KEY_SEPARATOR}arn:[^:]+:kms:[^:]+:\\d+:key/[\\w-]+)?$`);
+
+/** @throws SharedTokenError TABLE_NOT_CONFIGURED, or INVALID_OPTION where the key is none */
 export function tableOf(tokenId: string, options: SharedTokenOptions): string {
   const table = options.table ?? process.env[ENV.TABLE];
-  if (table) return table;
+  if (table) {
+    if (TABLE.test(table)) return table;
+    throw tokenError(tokenId, 'INVALID_OPTION', `what follows "${KEY_SEPARATOR}" in the name of the table is not the ARN of a KMS key.`);
+  }
   throw tokenError(tokenId, 'TABLE_NOT_CONFIGURED', 'no table. Attach the function in its stack (tokens.attachTo(fn)), ' +
     `set the variable ${ENV.TABLE}, or pass the option "table".`);
 }

@@ -1,13 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { DynamoDBClient, type DynamoDBClientConfig, type DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import { claimRequest, commitRequest, readRequest, releaseRequest, renewRequest, type UpdateRequest } from './dynamodb-requests';
+import { claimRequest, commitRequest, lookRequest, readRequest, releaseRequest, renewRequest, type UpdateRequest } from './dynamodb-requests';
+import { kmsDataKeys } from './encryption/kms-data-keys';
+import { noCipher, tokenCipher } from './encryption/token-cipher';
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Host, TableClock } from './host';
+import type { OperatorStore } from './operator/operator-store';
 import { tokenError } from './token-error';
 import { parseItem } from './token-item';
 import { TableTrouble, type TokenStore, type WriteReply } from './token-store';
-import { ENV } from '../src/private/contract';
+import { ENV, KEY_SEPARATOR } from '../src/private/contract';
 
 /*
  * The only file that knows the SDK's client for DynamoDB.
@@ -30,18 +34,22 @@ const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> =
 
 const NO_REGION = ['TABLE_NOT_CONFIGURED', 'cannot be found without a region: set AWS_REGION.'] as const;
 
-/** Makes the store for one table, given by name or ARN. */
-export function createDynamoDbTokenStore(table: string, host: Host, clock: TableClock): TokenStore {
-  const region = ARN.exec(table)?.[1];
-  // A retry of the SDK's would hide that the first attempt may have been applied; the protocol sends again itself, and knows its own writes.
-  const config: DynamoDBClientConfig = { maxAttempts: 1, ...(region && { region }) };
-  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config));
-  learnTheTablesTime(client, host, clock);
+/** Makes the store for one table, given by name or ARN, and behind that by the key that encrypts its tokens, if there is one. */
+export function createDynamoDbTokenStore(reference: string, host: Host, clock: TableClock): TokenStore {
+  const [table = '', key] = reference.split(KEY_SEPARATOR);
+  const client = clientOf(table, host, clock);
+  // The name alone: who reads the table of another account knows it by its ARN.
+  const cipher = key ? tokenCipher(table.slice(table.lastIndexOf('/') + 1), kmsDataKeys(key), randomBytes) : noCipher;
+
+  const parse = async (tokenId: string, attributes: Readonly<Record<string, unknown>> | undefined, signal: AbortSignal) => {
+    if (!attributes) return undefined;
+    return { ...parseItem(tokenId, await cipher.open(tokenId, attributes, signal)), isToEncrypt: cipher.isPlain(attributes.refreshToken) };
+  };
 
   const read: TokenStore['read'] = async (tokenId, abortSignal) => {
     try {
       const { Item } = await client.send(new GetCommand(readRequest(table, tokenId)), { abortSignal });
-      return parseItem(tokenId, Item);
+      return await parse(tokenId, Item, abortSignal);
     } catch (error) {
       throw translate(error, table, tokenId);
     }
@@ -49,17 +57,62 @@ export function createDynamoDbTokenStore(table: string, host: Host, clock: Table
   type RequestOf<T> = (table: string, tokenId: string, what: T) => UpdateRequest;
   const writeBy = <T>(requestOf: RequestOf<T>) => async (tokenId: string, what: T, abortSignal: AbortSignal): Promise<WriteReply> => {
     try {
-      const { Attributes } = await client.send(new UpdateCommand(requestOf(table, tokenId, what)), { abortSignal });
-      return { applied: true, item: parseItem(tokenId, Attributes) };
+      const request = requestOf(table, tokenId, what);
+      const values = await cipher.seal(tokenId, request.ExpressionAttributeValues, abortSignal);
+      const { Attributes } = await client.send(new UpdateCommand({ ...request, ExpressionAttributeValues: values }), { abortSignal });
+      return { applied: true, item: await parse(tokenId, Attributes, abortSignal) };
     } catch (error) {
       if (nameOf(error) !== 'ConditionalCheckFailedException') throw translate(error, table, tokenId);
       // The item on which the condition failed. The document client leaves it as it came; an engine that gives none is asked by a consistent read.
       const { Item } = error as { readonly Item?: Parameters<typeof unmarshall>[0] };
-      return { applied: false, item: Item ? parseItem(tokenId, unmarshall(Item)) : await read(tokenId, abortSignal) };
+      return { applied: false, item: Item ? await parse(tokenId, unmarshall(Item), abortSignal) : await read(tokenId, abortSignal) };
     }
   };
+  const claim = writeBy(claimRequest);
 
-  return { read, claim: writeBy(claimRequest), commit: writeBy(commitRequest), renew: writeBy(renewRequest), release: writeBy(releaseRequest) };
+  return {
+    read,
+    async claim(tokenId, what, signal) {
+      await cipher.prepare(tokenId, signal);
+      return claim(tokenId, what, signal);
+    },
+    commit: writeBy(commitRequest),
+    renew: writeBy(renewRequest),
+    release: writeBy(releaseRequest),
+  };
+}
+
+/** The same table for operators. They name no token, so they need not know what encrypts it. */
+export function createOperatorStore(reference: string, host: Host, clock: TableClock): OperatorStore {
+  const [table = ''] = reference.split(KEY_SEPARATOR);
+  const client = clientOf(table, host, clock);
+  return {
+    async look(tokenId, abortSignal) {
+      try {
+        return (await client.send(new GetCommand(lookRequest(table, tokenId)), { abortSignal })).Item;
+      } catch (error) {
+        throw translate(error, table, tokenId);
+      }
+    },
+    async mend(tokenId, requestOf, abortSignal) {
+      try {
+        await client.send(new UpdateCommand(requestOf(table, tokenId)), { abortSignal });
+        return true;
+      } catch (error) {
+        if (nameOf(error) === 'ConditionalCheckFailedException') return false;
+        throw translate(error, table, tokenId);
+      }
+    },
+  };
+}
+
+function clientOf(table: string, host: Host, clock: TableClock): DynamoDBDocumentClient {
+  const region = ARN.exec(table)?.[1];
+  // A retry of the SDK's would hide that the first attempt may have been applied; the protocol sends again itself, and knows its own writes.
+  const config: DynamoDBClientConfig = { maxAttempts: 1, ...(region && { region }) };
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config));
+  learnTheTablesTime(client, host, clock);
+  return client;
 }
 
 /** Every reply of the table, refusals included, says in its `Date` header what time it is there. */
@@ -79,7 +132,7 @@ function nameOf(error: unknown): string {
 
 /** Tells trouble that passes from errors that somebody has to mend. */
 function translate(error: unknown, table: string, tokenId: string): Error {
-  if (error instanceof SharedTokenError) return error;
+  if (error instanceof SharedTokenError || error instanceof TableTrouble) return error;
   const name = nameOf(error);
   const cause = withoutRequest(error);
   const final = cause.message === 'Region is missing' ? NO_REGION : Object.hasOwn(FINAL, name) && FINAL[name];

@@ -8,14 +8,18 @@ export type SharedTokenErrorCode =
   | 'TABLE_NOT_CONFIGURED'
   /** The table does not exist in this account and region. */
   | 'TABLE_NOT_FOUND'
-  /** The function's role lacks a grant for this token id, for the table's key or for its refresher, or its AWS credentials are missing, refused or expired. */
+  /** The function's role lacks a grant for this token id, for a key of the table or for its refresher, or its AWS credentials are missing, refused or expired. */
   | 'ACCESS_DENIED'
-  /** The table could not be reached, or answered with errors or throttling, until the deadline. */
+  /** The table, or the key that encrypts its tokens, could not be reached, or answered with errors or throttling, until the deadline. */
   | 'TABLE_UNAVAILABLE'
   /** The table refused a request as malformed, which points to a defect here or to a table of another shape. */
   | 'TABLE_REQUEST_REFUSED'
   /** The stored item was written by something else: an attribute has a type that this protocol never writes. */
   | 'INVALID_ITEM'
+  /** The key that encrypts the tokens is disabled, deleted or of a wrong kind; or `@aws-sdk/client-kms` is missing. Nothing was asked of the provider. */
+  | 'KEY_UNUSABLE'
+  /** What is stored was encrypted with another key, for another token or table, or was changed since; or it is encrypted, and this function knows no key. */
+  | 'DECRYPTION_FAILED'
   /** `refresh` threw, or the provider refused. The cause is the error that `refresh` threw. */
   | 'REFRESH_FAILED'
   /** `refresh` did not answer within the auth limit. */

@@ -60,7 +60,7 @@ export function commitOf(holding: Holding, answer: Answer, now: number): Commit 
   const { accessToken, issuedAt, expiresAt, tookMs } = answer;
   const kept = refreshTokenFor(source, claimed);
   const isKept = kept === claimed?.refreshToken;
-  const refreshToken = answer.refreshToken ?? carried ?? (isKept ? undefined : null);
+  const refreshToken = answer.refreshToken ?? carried ?? (isKept ? claimed?.isToEncrypt ? kept : undefined : null);
   const { base, refreshMs } = claimed ?? {};
   const keepsForEver = expiresAt === undefined || (refreshToken ?? kept);
   return {

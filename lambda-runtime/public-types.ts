@@ -122,7 +122,7 @@ export interface SharedTokenOptions {
    */
   readonly source?: string | undefined;
   /**
-   * Table name or ARN.
+   * Table name or ARN; and, where the tokens in it are encrypted, `#` and the ARN of the key.
    *
    * @default - the variable `SHARED_TOKEN_TABLE`, which `attachTo` sets
    */

@@ -52,6 +52,8 @@ export interface TokenItem {
   readonly base?: Base;
   readonly token?: StoredToken | undefined;
   readonly refreshToken?: string | undefined;
+  /** The refresh token is of before the encryption was turned on. */
+  readonly isToEncrypt?: boolean;
   readonly lease?: Lease | undefined;
   readonly refreshMs?: number | undefined;
   readonly failure?: Failure | undefined;

@@ -62,9 +62,9 @@ export interface Release {
   readonly failure?: { readonly failure: Failure; readonly base: Base; readonly refreshToken?: string | undefined } | undefined;
 }
 
-/** The table did not answer, or asked for patience: whether the request was applied is unknown unless `throttled`, which says that it was not. */
+/** The table, or the key, did not answer, or asked for patience: whether the request was applied is unknown unless `throttled`, which says that it was not. */
 export class TableTrouble extends Error {
-  constructor(readonly throttled: boolean, cause: unknown) {
-    super(throttled ? 'The table throttles' : 'The table could not be reached', { cause });
+  constructor(readonly throttled: boolean, cause: unknown, readonly where: 'table' | 'key' = 'table') {
+    super(throttled ? `The ${where} throttles` : `The ${where} could not be reached`, { cause });
   }
 }

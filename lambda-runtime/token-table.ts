@@ -80,9 +80,10 @@ export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans):
     }
   };
 
-  const unavailable = (cause: TableTrouble) => tokenError(tokenId, 'TABLE_UNAVAILABLE', cause.throttled
-    ? 'the table throttled every request until the deadline.'
-    : 'the table could not be reached until the deadline. Check the network (VPC endpoint, security group) and the region.', { cause });
+  const unavailable = (cause: TableTrouble) => tokenError(tokenId, 'TABLE_UNAVAILABLE', cause.where === 'key'
+    ? 'the key that encrypts the tokens could not be used until the deadline. Check the network (VPC endpoint of KMS, security group), and whether KMS throttles.'
+    : cause.throttled ? 'the table throttled every request until the deadline.'
+      : 'the table could not be reached until the deadline. Check the network (VPC endpoint, security group) and the region.', { cause });
 
   return {
     async read(by) {

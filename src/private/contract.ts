@@ -12,7 +12,7 @@ export const REFRESHER_MODULE = `${RUNTIME_MODULE}/refresher`;
 
 /** Environment variables of a consumer and of a refresher. A public contract: names are only ever added. */
 export const ENV = {
-  /** Table name, or its ARN where the table is, or may be, in another account or region. */
+  /** Table name, or its ARN where the table is, or may be, in another account or region; behind it `#` and the ARN of the key, where tokens are encrypted. */
   TABLE: 'SHARED_TOKEN_TABLE',
   /** The function's own timeout in milliseconds: the deadline of calls that are made without a Lambda context. */
   FUNCTION_TIMEOUT_MS: 'SHARED_TOKEN_FUNCTION_TIMEOUT_MS',
@@ -25,6 +25,9 @@ export const ENV = {
   /** Of the prebuilt refresher: the limit of one auth request in milliseconds, where it is not the default. */
   AUTH_LIMIT_MS: 'SHARED_TOKEN_AUTH_LIMIT_MS',
 } as const;
+
+/** Between a table and the key that encrypts its tokens: in one variable, so that nobody who knows the table can forget the key and store a token in plain. */
+export const KEY_SEPARATOR = '#';
 
 /** Attributes of a token's item; docs/protocol.md says who writes which, and when. */
 export const ATTRIBUTE = {
@@ -44,6 +47,14 @@ export const ATTRIBUTE = {
 /** One of them: the runtime's tables of attributes are checked against it. */
 export type AttributeName = typeof ATTRIBUTE[keyof typeof ATTRIBUTE];
 
+/** What is encrypted where a table has a key for that. */
+export const SECRET_ATTRIBUTES = [ATTRIBUTE.ACCESS_TOKEN, ATTRIBUTE.REFRESH_TOKEN] as const;
+
+export type SecretAttribute = typeof SECRET_ATTRIBUTES[number];
+
+/** What KMS is told that a data key is for, and so what grants are for. */
+export const ENCRYPTION_CONTEXT = { TABLE: 'table', TOKEN_ID: 'tokenId' } as const;
+
 /**
  * What a reader may see, and what every read asks for. Frozen: the policies of deployed readers list exactly these names, so whatever a later version
  * adds goes into `meta`. `refreshToken` is not among them.
@@ -59,6 +70,19 @@ export const READABLE_ATTRIBUTES: readonly string[] = [
   ATTRIBUTE.FAILURE,
   ATTRIBUTE.META,
   ATTRIBUTE.EXPIRE_AFTER,
+];
+
+/** What an operator may see: never a token. Frozen as the list above. */
+export const OPERATOR_READABLE_ATTRIBUTES: readonly string[] = READABLE_ATTRIBUTES.filter(name => name !== ATTRIBUTE.ACCESS_TOKEN);
+
+/** What an operator's writes name, in their conditions too: lease and failure are removed, the expiry is set. */
+export const OPERATOR_WRITTEN_ATTRIBUTES: readonly string[] = [
+  ATTRIBUTE.TOKEN_ID,
+  ATTRIBUTE.LEASE,
+  ATTRIBUTE.FAILURE,
+  ATTRIBUTE.EXPIRES_AT,
+  ATTRIBUTE.GENERATION,
+  ATTRIBUTE.ISSUED_AT,
 ];
 
 /** The calls that the runtime makes, and so the only actions that grants list. */
