@@ -1,7 +1,7 @@
 import { CLEARLY_OLDER_MS } from './timing';
-import type { Base } from './token-item';
+import type { Base, Failure, Lease } from './token-item';
 import type { Claim, Commit, Release, Renewal } from './token-store';
-import { type AttributeName, READABLE_ATTRIBUTES } from '../src/private/contract';
+import { type AttributeName, OPERATOR_READABLE_ATTRIBUTES, READABLE_ATTRIBUTES } from '../src/private/contract';
 
 /*
  * The operations of the protocol as DynamoDB requests: pure, so that another language's runtime can be compared with them.
@@ -28,9 +28,25 @@ export interface UpdateRequest {
   readonly ReturnValuesOnConditionCheckFailure: 'ALL_OLD';
 }
 
+type Change = Omit<UpdateRequest, 'ReturnValues' | 'ReturnValuesOnConditionCheckFailure'>;
+
+/** An operator's write: it asks for nothing back, for what an item holds is not for operators. */
+export interface OperatorRequest extends Change {
+  readonly ReturnValues: 'NONE';
+}
+
 /** A strongly consistent read of what every caller may see. */
 export function readRequest(table: string, tokenId: string): GetRequest {
-  const projection = READABLE_ATTRIBUTES.map(name => `#${name}`).join(', ');
+  return get(table, tokenId, READABLE_ATTRIBUTES);
+}
+
+/** The same of what an operator may see: no token. */
+export function lookRequest(table: string, tokenId: string): GetRequest {
+  return get(table, tokenId, OPERATOR_READABLE_ATTRIBUTES);
+}
+
+function get(table: string, tokenId: string, attributes: readonly string[]): GetRequest {
+  const projection = attributes.map(name => `#${name}`).join(', ');
   return {
     TableName: table,
     Key: { tokenId },
@@ -95,6 +111,33 @@ export function releaseRequest(table: string, tokenId: string, { lease, failure 
   });
 }
 
+/** Ends a lease that was seen, whoever holds it. */
+export function endLeaseRequest(table: string, tokenId: string, { id, until }: Pick<Lease, 'id' | 'until'>): OperatorRequest {
+  return mend(table, tokenId, {
+    set: { lease: GONE }, condition: '#lease.#id = :seenId AND #lease.#until = :seenUntil', values: { ':seenId': id, ':seenUntil': until },
+  });
+}
+
+/** Ends the cool-down after a failure that was seen. */
+export function clearFailureRequest(table: string, tokenId: string, { at, count }: Pick<Failure, 'at' | 'count'>): OperatorRequest {
+  return mend(table, tokenId, {
+    set: { failure: GONE }, condition: '#failure.#at = :seenAt AND #failure.#count = :seenCount', values: { ':seenAt': at, ':seenCount': count },
+  });
+}
+
+/** Has a token that was seen expire now, unless it has expired already. */
+export function expireRequest(table: string, tokenId: string, base: NonNullable<Base>, now: number): OperatorRequest {
+  return mend(table, tokenId, {
+    set: { expiresAt: now },
+    condition: `${tokenIsStill(base)} AND (attribute_not_exists(#expiresAt) OR #expiresAt > :expiresAt)`,
+    values: valuesOf(base),
+  });
+}
+
+function mend(table: string, tokenId: string, what: Update): OperatorRequest {
+  return { ...changeOf(table, tokenId, what), ReturnValues: 'NONE' };
+}
+
 const NO_LEASE = 'attribute_not_exists(#lease)';
 const NO_FAILURE = 'attribute_not_exists(#failure)';
 const NO_TOKEN = 'attribute_not_exists(#accessToken)';
@@ -127,8 +170,12 @@ interface Update {
   readonly values: Values;
 }
 
+function update(table: string, tokenId: string, what: Update): UpdateRequest {
+  return { ...changeOf(table, tokenId, what), ReturnValues: 'ALL_NEW', ReturnValuesOnConditionCheckFailure: 'ALL_OLD' };
+}
+
 /** Puts an update together. In expressions every attribute is written `#name`, so the names need no list of their own. */
-function update(table: string, tokenId: string, { set, add = [], condition, values }: Update): UpdateRequest {
+function changeOf(table: string, tokenId: string, { set, add = [], condition, values }: Update): Change {
   const placeholder = (path: string) => `:${path.replace('.#', '_')}`;
   const changes = given(set);
   const sets = changes.filter(([, value]) => value !== GONE);
@@ -142,8 +189,6 @@ function update(table: string, tokenId: string, { set, add = [], condition, valu
     ConditionExpression: condition,
     ExpressionAttributeNames: namesIn(`${expression} ${condition}`),
     ExpressionAttributeValues: Object.fromEntries([...sets.map(([path, value]) => [placeholder(path), value]), ...given(values)]) as Values,
-    ReturnValues: 'ALL_NEW',
-    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   };
 }
 

@@ -1,8 +1,10 @@
 import {
-  claimRequest, commitRequest, type GetRequest, readRequest, releaseRequest, renewRequest, type UpdateRequest,
+  claimRequest, clearFailureRequest, commitRequest, endLeaseRequest, expireRequest, type GetRequest, lookRequest, type OperatorRequest, readRequest,
+  releaseRequest, renewRequest, type UpdateRequest,
 } from '../../lambda-runtime/dynamodb-requests';
 import type { Failure, Lease } from '../../lambda-runtime/token-item';
 import type { Claim, Commit, Release } from '../../lambda-runtime/token-store';
+import { OPERATOR_READABLE_ATTRIBUTES, OPERATOR_WRITTEN_ATTRIBUTES } from '../../src/private/contract';
 
 /*
  * Each request of its own is a vector of docs/protocol-vectors.json. Here is what holds for all.
@@ -56,11 +58,16 @@ describe('every request', () => {
     released({ lease: 'mine' }),
     ...bases.map(from => released({ lease: 'mine', failure: { failure, base: from } })),
   ];
-  const expressionsOf = (request: UpdateRequest | GetRequest): string =>
+  const ofOperators: OperatorRequest[] = [
+    endLeaseRequest('Tokens', 'crm', other), clearFailureRequest('Tokens', 'crm', failure), expireRequest('Tokens', 'crm', base, NOW),
+  ];
+  const reads = [readRequest('Tokens', 'crm'), lookRequest('Tokens', 'crm')];
+  const all = [...updates, ...ofOperators, ...reads];
+  const expressionsOf = (request: UpdateRequest | OperatorRequest | GetRequest): string =>
     'UpdateExpression' in request ? `${request.UpdateExpression} ${request.ConditionExpression}` : request.ProjectionExpression;
 
   test('declares every name and value that its expressions use, and no other: DynamoDB refuses both', () => {
-    for (const request of [...updates, readRequest('Tokens', 'crm')]) {
+    for (const request of all) {
       const expressions = expressionsOf(request);
       const values = 'ExpressionAttributeValues' in request ? request.ExpressionAttributeValues : {};
       expect(new Set(expressions.match(/#\w+/g))).toEqual(new Set(Object.keys(request.ExpressionAttributeNames)));
@@ -69,7 +76,7 @@ describe('every request', () => {
   });
 
   test('names attributes by alias only: none can be a reserved word', () => {
-    for (const request of [...updates, readRequest('Tokens', 'crm')]) {
+    for (const request of all) {
       const words = expressionsOf(request).replace(/[#:]\w+/g, '').match(/\w+/g) ?? [];
       for (const word of words) expect(['SET', 'REMOVE', 'AND', 'OR', 'attribute_not_exists', 'if_not_exists']).toContain(word);
       for (const [alias, name] of Object.entries(request.ExpressionAttributeNames)) expect(alias).toBe(`#${name}`);
@@ -77,11 +84,11 @@ describe('every request', () => {
   });
 
   test('has no undefined value: the engine would refuse it', () => {
-    for (const request of updates) expect(Object.values(request.ExpressionAttributeValues)).not.toContain(undefined);
+    for (const request of [...updates, ...ofOperators]) expect(Object.values(request.ExpressionAttributeValues)).not.toContain(undefined);
   });
 
   test('never writes a path twice, nor one inside another', () => {
-    for (const { UpdateExpression } of updates) {
+    for (const { UpdateExpression } of [...updates, ...ofOperators]) {
       const [sets = '', removes = ''] = UpdateExpression.replace(/^SET /, '').split(/(?:^| )REMOVE /);
       const paths = [...sets.matchAll(/([#\w.]+) = /g)].map(match => match[1]).concat(removes === '' ? [] : removes.split(', ')) as string[];
       expect(paths.length).toBeGreaterThan(0);
@@ -95,6 +102,20 @@ describe('every request', () => {
       expect(request.ConditionExpression).not.toBe('');
       expect(request).toMatchObject({ ReturnValues: 'ALL_NEW', ReturnValuesOnConditionCheckFailure: 'ALL_OLD', Key: { tokenId: 'crm' } });
     }
+  });
+
+  test('of an operator names no token, what grants let it name alone, and asks for nothing back', () => {
+    /** Attributes of the item, which policies know; not what is inside of one. */
+    const namesOf = (request: OperatorRequest | GetRequest) => expressionsOf(request).match(/(?<!\.)#\w+/g)?.map(alias => alias.slice(1)) ?? [];
+    for (const request of ofOperators) {
+      expect(OPERATOR_WRITTEN_ATTRIBUTES).toEqual(expect.arrayContaining(namesOf(request)));
+      expect(request.ConditionExpression).not.toBe('');
+      expect(request).toMatchObject({ ReturnValues: 'NONE', Key: { tokenId: 'crm' } });
+      expect(request).not.toHaveProperty('ReturnValuesOnConditionCheckFailure');
+    }
+    expect(new Set(ofOperators.flatMap(namesOf)).size).toBe(OPERATOR_WRITTEN_ATTRIBUTES.length - 1); // the key has no alias
+    expect(namesOf(lookRequest('Tokens', 'crm'))).toEqual(OPERATOR_READABLE_ATTRIBUTES);
+    for (const name of [...ofOperators, lookRequest('Tokens', 'crm')].flatMap(namesOf)) expect(['accessToken', 'refreshToken']).not.toContain(name);
   });
 
   test('writes the refresh token in a commit alone', () => {

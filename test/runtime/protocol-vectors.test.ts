@@ -3,15 +3,17 @@ import { join } from 'node:path';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { type AskingView, decide, type Decision, type Rejection, type Situation } from '../../lambda-runtime/decide';
-import { createDynamoDbTokenStore } from '../../lambda-runtime/dynamodb-token-store';
+import { clearFailureRequest, endLeaseRequest, expireRequest } from '../../lambda-runtime/dynamodb-requests';
+import { createDynamoDbTokenStore, createOperatorStore } from '../../lambda-runtime/dynamodb-token-store';
 import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
 import { systemHost, tableClock } from '../../lambda-runtime/host';
 import { type Answer, claimOf, commitOf, failureSince } from '../../lambda-runtime/lease-writes';
+import type { OperatorStore } from '../../lambda-runtime/operator/operator-store';
 import type { RefreshResult } from '../../lambda-runtime/public-types';
 import { failureOf, toFailure } from '../../lambda-runtime/refresh-failure';
 import { validateRefreshResult } from '../../lambda-runtime/refresh-result';
 import { answerMargin, authLimit, commitMargin, expireAfter, smoothRefreshMs, timeEnoughToReplay } from '../../lambda-runtime/timing';
-import { type Failure, type Lease, parseItem, type TokenItem } from '../../lambda-runtime/token-item';
+import { type Base, type Failure, type Lease, parseItem, type TokenItem } from '../../lambda-runtime/token-item';
 import { tokenMemory } from '../../lambda-runtime/token-memory';
 import type { TokenStore, WriteReply } from '../../lambda-runtime/token-store';
 import { ATTRIBUTE } from '../../src/private/contract';
@@ -102,6 +104,7 @@ interface Vectors extends Sections {
     readonly situation: OwnSituation;
     readonly read: Attributes;
     readonly update: Attributes;
+    readonly mend: Attributes;
   };
 }
 
@@ -248,22 +251,33 @@ describe('requests', () => {
     },
   };
 
+  type Mend = (store: OperatorStore, given: RequestVector['given']) => Promise<boolean | Attributes | undefined>;
+  const operators: Readonly<Record<string, Mend>> = {
+    'look': store => store.look(TOKEN_ID, signal),
+    'end lease': (store, { seen }) => store.mend(TOKEN_ID, (...item) => endLeaseRequest(...item, itemOf(seen)?.lease as Lease), signal),
+    'clear failure': (store, { seen }) => store.mend(TOKEN_ID, (...item) => clearFailureRequest(...item, itemOf(seen)?.failure as Failure), signal),
+    'expire': (store, { seen, now: at = NaN }) => store.mend(TOKEN_ID, (...item) => expireRequest(...item, itemOf(seen)?.base as NonNullable<Base>, at), signal),
+  };
+
   /** Sends the request to a table that holds this item. */
   const send = async ({ operation, given }: RequestVector, item: Attributes | undefined) => {
     await table().delete(TOKEN_ID);
     if (item) await table().put({ tokenId: TOKEN_ID, ...item });
     table().requests.length = 0;
-    const reply = await operations[operation]?.(createDynamoDbTokenStore(table().name, systemHost, tableClock(systemHost)), given);
-    return { isApplied: reply && 'applied' in reply ? reply.applied : undefined, body: table().requests[0]?.body };
+    const where = [table().name, systemHost, tableClock(systemHost)] as const;
+    const mends = operators[operation];
+    const reply = await (mends ? mends(createOperatorStore(...where), given) : operations[operation]?.(createDynamoDbTokenStore(...where), given));
+    const isApplied = typeof reply === 'boolean' ? reply : reply && 'applied' in reply ? reply.applied : undefined;
+    return { isApplied, body: table().requests[0]?.body };
   };
 
   test.each(each(requests))('%s', async (_, vector) => {
     const { operation, given, expected, appliedOn = [], refusedOn = [] } = vector;
-    const isRead = operation === 'read';
+    const isRead = ['read', 'look'].includes(operation);
     const { isApplied, body } = await send(vector, given.seen ?? given.claimed);
     const names = Object.values(expected).filter(value => typeof value === 'string').join(' ').match(/#\w+/g) ?? [];
     expect(body).toEqual({
-      ...(isRead ? defaults.read : defaults.update),
+      ...(isRead ? defaults.read : operation in operators ? defaults.mend : defaults.update),
       ...expected,
       TableName: table().name,
       ExpressionAttributeNames: Object.fromEntries(names.map(name => [name, name.slice(1)])),
