@@ -8,7 +8,7 @@ import { ENV } from './private/contract';
 import { SharedTokenTableError } from './private/errors';
 import { GrantLedger } from './private/grant-ledger';
 import { Reference, Referred } from './private/reference';
-import { statementsFor } from './private/statements';
+import { operatorStatementsFor, statementsFor } from './private/statements';
 import { identityOf } from './private/table-identity';
 import { ALL_TOKENS, selectTokenIds } from './private/token-ids';
 import { TokenAccess } from './token-access';
@@ -148,6 +148,24 @@ export interface ISharedTokenTable extends IResource {
    * @param tokenIds ids, or prefixes with one `*` at the end; at least one, `*` is every token of the table
    */
   grantRefresh(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant;
+
+  /**
+   * Lets a principal look at tokens and mend them: see who refreshes one and what went wrong, end a lease, clear a failure, have a token expire.
+   *
+   * For people and tools on call, by `cdk-shared-token-table/runtime/operator` or the command `shared-token`; no consumer needs it. It gives neither a token to read nor
+   * one to write. Still assume that the principal can see whatever the items of these tokens hold, because no condition key covers the old item that a failed
+   * condition returns (`ReturnValuesOnConditionCheckFailure`), unless the tokens are encrypted by the runtime. Throws if the principal can have no policy; warns if its policies are out of reach.
+   *
+   * @example
+   * declare const tokens: SharedTokenTable;
+   * declare const onCall: iam.Role;
+   *
+   * tokens.grantOperate(onCall, '*');
+   *
+   * @param grantee the principal, such as a role
+   * @param tokenIds ids, or prefixes with one `*` at the end; at least one, `*` is every token of the table
+   */
+  grantOperate(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant;
 }
 
 /**
@@ -212,6 +230,10 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
 
   public grantRefresh(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant {
     return this.grant(grantee, TokenAccess.REFRESH, tokenIds);
+  }
+
+  public grantOperate(grantee: iam.IGrantable, ...tokenIds: string[]): iam.Grant {
+    return this.ledger.grant(grantee, operatorStatementsFor(this, selectTokenIds(this, tokenIds)));
   }
 
   private get referred(): Referred {

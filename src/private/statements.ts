@@ -1,5 +1,5 @@
 import * as kms from 'aws-cdk-lib/aws-kms';
-import { ACTION, READABLE_ATTRIBUTES } from './contract';
+import { ACTION, OPERATOR_READABLE_ATTRIBUTES, OPERATOR_WRITTEN_ATTRIBUTES, READABLE_ATTRIBUTES } from './contract';
 import { TokenIdSelection } from './token-ids';
 import { TokenAccess } from '../token-access';
 
@@ -23,11 +23,18 @@ export interface GrantedTable {
 
 const SELECT = 'dynamodb:Select';
 const ATTRIBUTES = 'dynamodb:Attributes';
+const RETURN_VALUES = 'dynamodb:ReturnValues';
 const LEADING_KEYS = 'dynamodb:LeadingKeys';
 
 /** Everything that the runtime needs for this access: its own calls, and the customer key behind them. */
 export function statementsFor(table: GrantedTable, access: TokenAccess, selection: TokenIdSelection): GrantedStatement[] {
-  return [...tableStatements(table, access, selection), ...keyStatements(table)];
+  const allow = access === TokenAccess.READ ? readStatement : refreshStatement;
+  return [...tableStatements(table, selection, allow), ...keyStatements(table)];
+}
+
+/** What an operator needs: no token, to read or to write. */
+export function operatorStatementsFor(table: GrantedTable, selection: TokenIdSelection): GrantedStatement[] {
+  return [lookStatement, mendStatement].flatMap(allow => tableStatements(table, selection, allow)).concat(keyStatements(table));
 }
 
 /** To ask a refresher: its function without a qualifier, for the alias of its schedule can have more done. */
@@ -36,8 +43,7 @@ export function askStatement(refresher: { readonly functionArn: string }): Grant
 }
 
 /** Literals and patterns go into statements of their own, because one condition cannot compare some ids exactly and others by prefix. */
-function tableStatements(table: GrantedTable, access: TokenAccess, selection: TokenIdSelection): GrantedStatement[] {
-  const allow = access === TokenAccess.READ ? readStatement : refreshStatement;
+function tableStatements(table: GrantedTable, selection: TokenIdSelection, allow: Allow): GrantedStatement[] {
   if (selection.all) return [allow(table.tableArn)];
 
   const statements: GrantedStatement[] = [];
@@ -46,26 +52,35 @@ function tableStatements(table: GrantedTable, access: TokenAccess, selection: To
   return statements;
 }
 
+type Allow = (resourceArn: string, keys?: LeadingKeys) => GrantedStatement;
+
 interface LeadingKeys {
   readonly operator: 'ForAllValues:StringEquals' | 'ForAllValues:StringLike';
   readonly values: string[];
 }
 
-/**
- * GetItem alone, of the readable attributes alone. Each condition closes a way to the refresh token: `Null` the request that names no attributes at all
- * (`ForAllValues` holds for an empty set), `Select` the request that asks for every attribute.
- */
+/** GetItem alone, of the readable attributes alone. */
 function readStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
-  const attributes: Conditions = { 'ForAllValues:StringEquals': { [ATTRIBUTES]: [...READABLE_ATTRIBUTES] } };
-  return {
-    actions: [ACTION.READ],
-    resourceArn,
-    conditions: merge(
-      { StringEquals: { [SELECT]: 'SPECIFIC_ATTRIBUTES' }, Null: { [ATTRIBUTES]: 'false' } },
-      attributes,
-      leadingKeyConditions(keys),
-    ),
-  };
+  return { actions: [ACTION.READ], resourceArn, conditions: attributeConditions(READABLE_ATTRIBUTES, keys, { [SELECT]: 'SPECIFIC_ATTRIBUTES' }) };
+}
+
+/** GetItem of what says how a token fares, and not of the token. */
+function lookStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
+  return { actions: [ACTION.READ], resourceArn, conditions: attributeConditions(OPERATOR_READABLE_ATTRIBUTES, keys, { [SELECT]: 'SPECIFIC_ATTRIBUTES' }) };
+}
+
+/** UpdateItem that asks for nothing back, and names no token. Of the old item that a failed condition returns no condition key knows. */
+function mendStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
+  return { actions: [ACTION.WRITE], resourceArn, conditions: attributeConditions(OPERATOR_WRITTEN_ATTRIBUTES, keys, { [RETURN_VALUES]: 'NONE' }) };
+}
+
+/**
+ * These attributes alone. Each condition closes a way to the others: `Null` the request that names no attributes at all (`ForAllValues` holds for an empty set),
+ * and what else must be equal the request that asks for every attribute.
+ */
+function attributeConditions(attributes: readonly string[], keys: LeadingKeys | undefined, equal: Conditions[string]): Conditions {
+  const named: Conditions = { 'ForAllValues:StringEquals': { [ATTRIBUTES]: [...attributes] } };
+  return merge({ StringEquals: equal, Null: { [ATTRIBUTES]: 'false' } }, named, leadingKeyConditions(keys));
 }
 
 /**

@@ -1,5 +1,7 @@
 import { CfnParameter, Fn, Lazy, Stack } from 'aws-cdk-lib';
+import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import { newFunction, newStack, Statement, statementsIn } from './support/stacks';
 import { SharedTokenTable, TokenAccess } from '../../src';
 
@@ -7,6 +9,10 @@ const TABLE_ARN = { 'Fn::GetAtt': ['TokensTableFC8D39D1', 'Arn'] };
 
 /** Written out on purpose: the list is frozen, and whoever changes the contract must change it here too. */
 const READABLE = ['tokenId', 'accessToken', 'generation', 'issuedAt', 'expiresAt', 'lease', 'refreshMs', 'failure', 'meta', 'expireAfter'];
+
+/** Frozen as well. */
+const LOOKED_AT = ['tokenId', 'generation', 'issuedAt', 'expiresAt', 'lease', 'refreshMs', 'failure', 'meta', 'expireAfter'];
+const MENDED = ['tokenId', 'lease', 'failure', 'expiresAt', 'generation', 'issuedAt'];
 
 function setUp(context?: { [key: string]: unknown }): { stack: Stack; tokens: SharedTokenTable; role: iam.Role } {
   const stack = newStack();
@@ -53,6 +59,28 @@ const refresh = (operator: string, ...ids: string[]): Statement => ({
   Resource: TABLE_ARN,
   Condition: { [operator]: { 'dynamodb:LeadingKeys': ids }, Null: { 'dynamodb:LeadingKeys': 'false' } },
 });
+
+/** The two statements of an operator, for literals or for patterns. */
+const operate = (operator: 'StringEquals' | 'StringLike', ...ids: string[]): [look: Statement, mend: Statement] => {
+  const of = (action: string, equal: object, attributes: string[]): Statement => {
+    const named = { 'dynamodb:Attributes': attributes };
+    const keys = { 'dynamodb:LeadingKeys': ids };
+    return {
+      Effect: 'Allow',
+      Action: action,
+      Resource: TABLE_ARN,
+      Condition: {
+        StringEquals: equal,
+        ...(operator === 'StringEquals' ? { 'ForAllValues:StringEquals': { ...named, ...keys } } : { 'ForAllValues:StringEquals': named, 'ForAllValues:StringLike': keys }),
+        Null: { 'dynamodb:Attributes': 'false', 'dynamodb:LeadingKeys': 'false' },
+      },
+    };
+  };
+  return [
+    of('dynamodb:GetItem', { 'dynamodb:Select': 'SPECIFIC_ATTRIBUTES' }, LOOKED_AT),
+    of('dynamodb:UpdateItem', { 'dynamodb:ReturnValues': 'NONE' }, MENDED),
+  ];
+};
 
 describe('grantRead', () => {
   test('allows GetItem alone, of the readable attributes of these tokens alone', () => {
@@ -102,6 +130,50 @@ describe('grantRefresh', () => {
   });
 });
 
+describe('grantOperate', () => {
+  test('allows GetItem of all but tokens, and UpdateItem of what operators mend that asks for nothing back, of these tokens alone', () => {
+    expect(granted((tokens, role) => tokens.grantOperate(role, 'crm', 'erp'))).toEqual(operate('StringEquals', 'crm', 'erp'));
+  });
+
+  test('keeps literals apart from prefixes', () => {
+    const [lookLiterals, mendLiterals] = operate('StringEquals', 'crm');
+    const [lookPatterns, mendPatterns] = operate('StringLike', 'bot-*');
+    expect(granted((tokens, role) => tokens.grantOperate(role, 'bot-*', 'crm'))).toEqual([lookLiterals, lookPatterns, mendLiterals, mendPatterns]);
+  });
+
+  test("for '*' asks nothing of the key, and of the attributes the same", () => {
+    const withoutKeys = (attributes: string[], equal: object) => ({
+      'StringEquals': equal, 'ForAllValues:StringEquals': { 'dynamodb:Attributes': attributes }, 'Null': { 'dynamodb:Attributes': 'false' },
+    });
+    expect(granted((tokens, role) => tokens.grantOperate(role, '*'))).toEqual([
+      { Effect: 'Allow', Action: 'dynamodb:GetItem', Resource: TABLE_ARN, Condition: withoutKeys(LOOKED_AT, { 'dynamodb:Select': 'SPECIFIC_ATTRIBUTES' }) },
+      { Effect: 'Allow', Action: 'dynamodb:UpdateItem', Resource: TABLE_ARN, Condition: withoutKeys(MENDED, { 'dynamodb:ReturnValues': 'NONE' }) },
+    ]);
+  });
+
+  test('never lets a token be named, nor the refresh token', () => {
+    const policy = JSON.stringify(granted((tokens, role) => tokens.grantOperate(role, 'crm', 'bot-*')));
+    for (const secret of ['accessToken', 'refreshToken']) expect(policy).not.toContain(secret);
+  });
+
+  test('grants the customer key of the table once, through DynamoDB alone', () => {
+    const stack = newStack();
+    const key = new kms.Key(stack, 'Key');
+    const tokens = new SharedTokenTable(stack, 'Tokens', { encryption: dynamodb.TableEncryptionV2.customerManagedKey(key) });
+    tokens.grantOperate(new iam.Role(stack, 'OnCall', { assumedBy: new iam.AccountRootPrincipal() }), 'crm', 'bot-*');
+    expect(statementsIn(stack).filter(({ Action }) => Action === 'kms:Decrypt')).toEqual([{
+      Effect: 'Allow',
+      Action: 'kms:Decrypt',
+      Resource: stack.resolve(key.keyArn),
+      Condition: { StringEquals: { 'kms:ViaService': stack.resolve(`dynamodb.${stack.region}.amazonaws.com`) } },
+    }]);
+  });
+
+  test('is no access of a consumer: TokenAccess knows it not', () => {
+    expect(Object.keys(TokenAccess)).toEqual(['READ', 'REFRESH']);
+  });
+});
+
 test('attachTo grants exactly what grantRefresh for all tokens grants, unless it is told otherwise', () => {
   const { stack, tokens } = setUp();
   tokens.attachTo(newFunction(stack, 'Fn'));
@@ -146,7 +218,7 @@ test('the returned grant holds every statement, and other resources can wait for
   expect(stack.resolve(grant.principalStatements.map(statement => statement.toStatementJson()))).toEqual([readLiterals('crm'), readPatterns('bot-*')]);
 });
 
-describe.each(['grantRead', 'grantRefresh'] as const)('%s refuses', (method) => {
+describe.each(['grantRead', 'grantRefresh', 'grantOperate'] as const)('%s refuses', (method) => {
   const refused = (...ids: string[]) => expect(() => {
     const { tokens, role } = setUp();
     tokens[method](role, ...ids);
