@@ -16,6 +16,8 @@ export interface KmsCall {
 /** Whether a key may be used; by another name, the error that its use gives. */
 export type KeyState = 'enabled' | 'DisabledException' | 'KMSInvalidStateException' | 'NotFoundException';
 
+type Refuses = (call: KmsCall) => string | undefined;
+
 interface Key {
   readonly arn: string;
   readonly material: Buffer;
@@ -51,7 +53,7 @@ export class KmsServer {
   /** In the order in which they came in. */
   readonly calls: KmsCall[] = [];
   /** Answers a call with this error. */
-  refuses: (call: KmsCall) => string | undefined = () => undefined;
+  refuses: Refuses | undefined;
   private readonly keys = new Map<string, Key>();
 
   private constructor(private readonly http: Server) {
@@ -98,7 +100,7 @@ export class KmsServer {
     const accessKeyId = /Credential=([^/]+)\//.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const call = { operation, keyId, context, accessKeyId };
     this.calls.push(call);
-    const result = this.refuses(call) ?? this.perform(operation, input, context);
+    const result = this.refuses?.(call) ?? this.perform(operation, input, context);
     const [status, body] = typeof result === 'string' ? [result === 'KMSInternalException' ? 500 : 400, { __type: result, message: 'As asked for.' }] : [200, result];
     response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-requestid': randomUUID() }).end(JSON.stringify(body));
   }
@@ -122,10 +124,9 @@ export class KmsServer {
     if (keyId && this.key(keyId) !== key) return 'IncorrectKeyException';
     if (key.state !== 'enabled') return key.state;
     try {
-      const [nonce, tag, encrypted] = [bytes.subarray(ID_BYTES, ID_BYTES + 12), bytes.subarray(ID_BYTES + 12, ID_BYTES + 28), bytes.subarray(ID_BYTES + 28)];
-      const decipher = createDecipheriv('aes-256-gcm', key.material, nonce).setAAD(aad);
-      decipher.setAuthTag(tag);
-      return { KeyId: key.arn, Plaintext: Buffer.concat([decipher.update(encrypted), decipher.final()]).toString('base64') };
+      const sealed = bytes.subarray(ID_BYTES);
+      const decipher = createDecipheriv('aes-256-gcm', key.material, sealed.subarray(0, 12)).setAAD(aad).setAuthTag(sealed.subarray(12, 28));
+      return { KeyId: key.arn, Plaintext: Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()]).toString('base64') };
     } catch {
       return 'InvalidCiphertextException';
     }

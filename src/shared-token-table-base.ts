@@ -4,7 +4,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { attach } from './private/attach';
 import { checkChoice } from './private/choice';
-import { ENV } from './private/contract';
+import { ENV, KEY_SEPARATOR } from './private/contract';
 import { SharedTokenTableError } from './private/errors';
 import { GrantLedger } from './private/grant-ledger';
 import { Reference, Referred } from './private/reference';
@@ -65,6 +65,13 @@ export interface ISharedTokenTable extends IResource {
    * @default - none: the table is encrypted with a key that needs no permissions
    */
   readonly encryptionKey?: kms.IKey;
+
+  /**
+   * The key with which the runtime encrypts tokens before it stores them, where there is one that is known here.
+   *
+   * @default - none: tokens are encrypted at rest, by DynamoDB
+   */
+  readonly tokenEncryptionKey?: kms.IKey;
 
   /**
    * The environment variables by which the runtime finds the table.
@@ -177,6 +184,7 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
   public abstract readonly tableName: string;
   public abstract readonly tableArn: string;
   public abstract readonly encryptionKey?: kms.IKey;
+  public abstract readonly tokenEncryptionKey?: kms.IKey;
 
   /**
    * Whether the name is known to be in the account and region that `env` tells: two values that are both known only at deployment count as the same there.
@@ -237,7 +245,8 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
   }
 
   private get referred(): Referred {
-    return { name: this.tableName, arn: this.tableArn, env: this.env, isNameReliable: this._isNameReliable };
+    const key = this.tokenEncryptionKey?.keyArn;
+    return { name: this.tableName, arn: this.tableArn, env: this.env, isNameReliable: this._isNameReliable, suffix: key && `${KEY_SEPARATOR}${key}` };
   }
 
   private grant(grantee: iam.IGrantable, access: TokenAccess, tokenIds: string[]): iam.Grant {

@@ -28,6 +28,20 @@ export interface SharedTokenTableProps {
   readonly encryption?: dynamodb.TableEncryptionV2;
 
   /**
+   * A symmetric key with which the runtime encrypts tokens and refresh tokens before it stores them.
+   *
+   * Then whoever may read the table, a backup of it or an export sees no token: it takes a permission for the key as well, which grants give for exactly these
+   * token ids. Each instance asks KMS once for each new token; what it has decrypted is in its memory alone. The key of the table itself (`encryption`) lets
+   * everybody in who may read the table. A disabled or deleted key makes all stored tokens unreadable.
+   *
+   * For a table that is in use already, all functions that use it must be deployed with it: those that do not know the key fail from the first refresh on, with
+   * `DECRYPTION_FAILED`.
+   *
+   * @default - none: DynamoDB encrypts the table at rest, and who may read an item sees its tokens
+   */
+  readonly tokenEncryptionKey?: kms.IKey;
+
+  /**
    * Continuous backups, by which the table can be restored to any second of the recovery period.
    *
    * An item may hold the only refresh token of an account, so a deletion by accident should be curable. But a backup also keeps tokens that were meant to be
@@ -79,6 +93,15 @@ export interface SharedTokenTableAttributes {
    * @default - none: the table is encrypted with a key that needs no permissions
    */
   readonly encryptionKey?: kms.IKey;
+
+  /**
+   * The key with which the runtime encrypts the tokens of the table (`SharedTokenTableProps.tokenEncryptionKey`). Without it here, consumers cannot read them.
+   *
+   * The key itself, not an imported alias of it.
+   *
+   * @default - none: tokens are encrypted at rest, by DynamoDB
+   */
+  readonly tokenEncryptionKey?: kms.IKey;
 }
 
 /**
@@ -152,12 +175,14 @@ export class SharedTokenTable extends SharedTokenTableBase {
   public readonly tableName: string;
   public readonly tableArn: string;
   public readonly encryptionKey?: kms.IKey;
+  public readonly tokenEncryptionKey?: kms.IKey;
 
   constructor(scope: Construct, id: string, props: SharedTokenTableProps = {}) {
     super(scope, id);
     const { encryption, removalPolicy = RemovalPolicy.RETAIN } = props;
     if (props.tableName !== undefined) checkTableName(this, props.tableName);
     this.encryptionKey = encryption?.tableKey && keyItself(this, encryption.tableKey);
+    this.tokenEncryptionKey = props.tokenEncryptionKey && keyItself(this, props.tokenEncryptionKey);
     const laterKey = needsKnownRegion(encryption, this.stack.region) ? encryption.tableKey : undefined;
 
     this.table = new dynamodb.TableV2(this, 'Table', {
@@ -197,6 +222,7 @@ class ImportedTokenTable extends SharedTokenTableBase {
   public readonly tableName: string;
   public readonly tableArn: string;
   public readonly encryptionKey?: kms.IKey;
+  public readonly tokenEncryptionKey?: kms.IKey;
 
   /** An ARN that is known only at deployment may be of any account and region. */
   protected override readonly _isNameReliable: boolean;
@@ -208,6 +234,7 @@ class ImportedTokenTable extends SharedTokenTableBase {
     this.tableArn = tableArn;
     this.tableName = attributes.tableName ?? this.stack.splitArn(tableArn, ArnFormat.SLASH_RESOURCE_NAME).resourceName!;
     this.encryptionKey = attributes.encryptionKey && keyItself(this, attributes.encryptionKey);
+    this.tokenEncryptionKey = attributes.tokenEncryptionKey && keyItself(this, attributes.tokenEncryptionKey);
   }
 }
 

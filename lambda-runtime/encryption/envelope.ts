@@ -47,7 +47,7 @@ export function encryptedKeyOf(envelope: Uint8Array): Uint8Array | undefined {
 /** @throws Error where the bytes are not what was sealed as this attribute with this key */
 export function open(attribute: SecretAttribute, envelope: Uint8Array, { plain, encrypted }: DataKey): string {
   const [bytes, start] = [Buffer.from(envelope), HEADER_BYTES + encrypted.length];
-  const decipher = createDecipheriv(CIPHER, plain, bytes.subarray(start, start + NONCE_BYTES), { authTagLength: TAG_BYTES }).setAAD(Buffer.from(attribute));
-  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+  const decipher = createDecipheriv(CIPHER, plain, bytes.subarray(start, start + NONCE_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(attribute)).setAuthTag(bytes.subarray(-TAG_BYTES));
   return Buffer.concat([decipher.update(bytes.subarray(start + NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
 }

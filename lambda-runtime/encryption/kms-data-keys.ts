@@ -79,6 +79,6 @@ async function ready<T>(client: Promise<T>, tokenId: string): Promise<T> {
 }
 
 async function load(): Promise<typeof Sdk> {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded by who needs it (scripts/bundle.ts says why so)
+  // eslint-disable-next-line @typescript-eslint/no-require-imports, @typescript-eslint/return-await -- loaded by who needs it (scripts/bundle.ts says why so)
   return await (require('@aws-sdk/client-kms') as typeof Sdk | Promise<typeof Sdk>);
 }

@@ -1,7 +1,7 @@
 import type { DataKeys } from './data-keys';
 import { type DataKey, encryptedKeyOf, NONCE_BYTES, open, seal } from './envelope';
-import { tokenError } from '../token-error';
 import { SECRET_ATTRIBUTES, type SecretAttribute } from '../../src/private/contract';
+import { tokenError } from '../token-error';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
@@ -84,8 +84,8 @@ export function tokenCipher(table: string, keys: DataKeys, randomBytes: (size: n
       for (const attribute of SECRET_ATTRIBUTES) {
         const envelope = attributes[attribute];
         if (!(envelope instanceof Uint8Array)) continue;
-        const known = last[attribute];
-        if (!known || !isSame(known.envelope, envelope)) {
+        const before = last[attribute];
+        if (!before || !isSame(before.envelope, envelope)) {
           const encrypted = encryptedKeyOf(envelope);
           if (!encrypted) throw damaged(tokenId, attribute);
           if (!key || !isSame(key.encrypted, encrypted)) key = await keys.decrypt(encrypted, { table, tokenId }, signal);

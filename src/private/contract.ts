@@ -90,6 +90,9 @@ export const ACTION = {
   READ: 'dynamodb:GetItem',
   WRITE: 'dynamodb:UpdateItem',
   ASK: 'lambda:InvokeFunction',
+  /** Where tokens are encrypted. */
+  DECRYPT: 'kms:Decrypt',
+  ENCRYPT: 'kms:GenerateDataKey',
 } as const;
 
 /** DynamoDB's limit for a partition key, in bytes of UTF-8. */

@@ -7,6 +7,8 @@ export interface Referred {
   readonly env: ResourceEnvironment;
   /** Whether the name is known to be in the account and region that `env` tells: two values that are both known only at deployment count as the same there. */
   readonly isNameReliable: boolean;
+  /** What stands behind the name or ARN. */
+  readonly suffix?: string;
 }
 
 /** What a resource is found by: its name, or its ARN where whoever asks is, or may be, in another account or region. */
@@ -16,8 +18,8 @@ export class Reference {
 
   /** As seen from an account and region. */
   public from({ account, region }: ResourceEnvironment): string {
-    const { name, arn, env, isNameReliable } = this.read();
-    return isNameReliable && isSame(account, env.account) && isSame(region, env.region) ? name : arn;
+    const { name, arn, env, isNameReliable, suffix = '' } = this.read();
+    return `${isNameReliable && isSame(account, env.account) && isSame(region, env.region) ? name : arn}${suffix}`;
   }
 
   /** As seen from the stack that renders it. */

@@ -1,5 +1,5 @@
 import * as kms from 'aws-cdk-lib/aws-kms';
-import { ACTION, OPERATOR_READABLE_ATTRIBUTES, OPERATOR_WRITTEN_ATTRIBUTES, READABLE_ATTRIBUTES } from './contract';
+import { ACTION, ENCRYPTION_CONTEXT, OPERATOR_READABLE_ATTRIBUTES, OPERATOR_WRITTEN_ATTRIBUTES, READABLE_ATTRIBUTES } from './contract';
 import { TokenIdSelection } from './token-ids';
 import { TokenAccess } from '../token-access';
 
@@ -16,8 +16,10 @@ export interface Conditions {
 
 /** What the statements are about. */
 export interface GrantedTable {
+  readonly tableName: string;
   readonly tableArn: string;
   readonly encryptionKey?: kms.IKey;
+  readonly tokenEncryptionKey?: kms.IKey;
   readonly env: { readonly region: string };
 }
 
@@ -26,13 +28,13 @@ const ATTRIBUTES = 'dynamodb:Attributes';
 const RETURN_VALUES = 'dynamodb:ReturnValues';
 const LEADING_KEYS = 'dynamodb:LeadingKeys';
 
-/** Everything that the runtime needs for this access: its own calls, and the customer key behind them. */
+/** Everything that the runtime needs for this access: its own calls, and the customer keys behind them. */
 export function statementsFor(table: GrantedTable, access: TokenAccess, selection: TokenIdSelection): GrantedStatement[] {
   const allow = access === TokenAccess.READ ? readStatement : refreshStatement;
-  return [...tableStatements(table, selection, allow), ...keyStatements(table)];
+  return [...tableStatements(table, selection, allow), ...keyStatements(table), ...tokenKeyStatements(table, access, selection)];
 }
 
-/** What an operator needs: no token, to read or to write. */
+/** What an operator needs: no token, to read or to write, and so no key that encrypts tokens. */
 export function operatorStatementsFor(table: GrantedTable, selection: TokenIdSelection): GrantedStatement[] {
   return [lookStatement, mendStatement].flatMap(allow => tableStatements(table, selection, allow)).concat(keyStatements(table));
 }
@@ -107,6 +109,24 @@ function keyStatements(table: GrantedTable): GrantedStatement[] {
     resourceArn: table.encryptionKey.keyArn,
     conditions: { StringEquals: { 'kms:ViaService': `dynamodb.${table.env.region}.amazonaws.com` } },
   }];
+}
+
+/** To decrypt tokens, and to encrypt those that were fetched: of this table and these ids alone, as KMS is told them with each call. */
+function tokenKeyStatements(
+  { tokenEncryptionKey: key, tableName }: GrantedTable, access: TokenAccess, { all, literals, patterns }: TokenIdSelection,
+): GrantedStatement[] {
+  if (!key) return [];
+  const contextKey = (name: string) => `kms:EncryptionContext:${name}`;
+  const allow = (ids: Conditions): GrantedStatement => ({
+    actions: access === TokenAccess.READ ? [ACTION.DECRYPT] : [ACTION.DECRYPT, ACTION.ENCRYPT],
+    resourceArn: key.keyArn,
+    conditions: merge({ StringEquals: { [contextKey(ENCRYPTION_CONTEXT.TABLE)]: tableName } }, ids),
+  });
+  if (all) return [allow({})];
+  return [
+    ...(literals.length > 0 ? [allow({ StringEquals: { [contextKey(ENCRYPTION_CONTEXT.TOKEN_ID)]: literals } })] : []),
+    ...(patterns.length > 0 ? [allow({ StringLike: { [contextKey(ENCRYPTION_CONTEXT.TOKEN_ID)]: patterns } })] : []),
+  ];
 }
 
 function merge(...parts: Conditions[]): Conditions {

@@ -5,6 +5,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { type AskingView, decide, type Decision, type Rejection, type Situation } from '../../lambda-runtime/decide';
 import { clearFailureRequest, endLeaseRequest, expireRequest } from '../../lambda-runtime/dynamodb-requests';
 import { createDynamoDbTokenStore, createOperatorStore } from '../../lambda-runtime/dynamodb-token-store';
+import { encryptedKeyOf, open, seal } from '../../lambda-runtime/encryption/envelope';
 import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
 import { systemHost, tableClock } from '../../lambda-runtime/host';
 import { type Answer, claimOf, commitOf, failureSince } from '../../lambda-runtime/lease-writes';
@@ -16,7 +17,7 @@ import { answerMargin, authLimit, commitMargin, expireAfter, smoothRefreshMs, ti
 import { type Base, type Failure, type Lease, parseItem, type TokenItem } from '../../lambda-runtime/token-item';
 import { tokenMemory } from '../../lambda-runtime/token-memory';
 import type { TokenStore, WriteReply } from '../../lambda-runtime/token-store';
-import { ATTRIBUTE } from '../../src/private/contract';
+import { ATTRIBUTE, type SecretAttribute } from '../../src/private/contract';
 import { REPOSITORY } from '../support/command';
 import { MovableHost } from '../support/instance';
 import { tablePerFile } from '../support/per-test';
@@ -87,6 +88,14 @@ interface ResultVector extends Named {
   readonly result: RefreshResult;
   readonly expected: unknown;
 }
+interface EnvelopeVector extends Named {
+  readonly attribute: SecretAttribute;
+  readonly text: string;
+  readonly dataKey: string;
+  readonly encryptedDataKey: string;
+  readonly nonce: string;
+  readonly expected: string;
+}
 interface Sections {
   readonly decisions: readonly DecisionVector[];
   readonly rejections: readonly RejectionVector[];
@@ -96,6 +105,7 @@ interface Sections {
   readonly requests: readonly RequestVector[];
   readonly items: readonly ItemVector[];
   readonly results: readonly ResultVector[];
+  readonly envelopes: readonly EnvelopeVector[];
 }
 interface Vectors extends Sections {
   readonly fields: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -109,8 +119,8 @@ interface Vectors extends Sections {
 }
 
 const vectors = JSON.parse(readFileSync(join(REPOSITORY, 'docs', 'protocol-vectors.json'), 'utf8')) as Vectors;
-const { defaults, fields, decisions, rejections, failures, timing, clocks, requests, items, results } = vectors;
-const sections: Sections = { decisions, rejections, failures, timing, clocks, requests, items, results };
+const { defaults, fields, decisions, rejections, failures, timing, clocks, requests, items, results, envelopes } = vectors;
+const sections: Sections = { decisions, rejections, failures, timing, clocks, requests, items, results, envelopes };
 const { now } = defaults;
 
 const TOKEN_ID = 'crm';
@@ -314,3 +324,14 @@ function pathsIn(value: object, described: readonly string[], path = ''): string
 function namesIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.entries(value).flatMap(([name, inner]) => [name, ...namesIn(inner)]) : [];
 }
+
+describe('envelopes', () => {
+  test.each(each(envelopes))('%s', (_, { attribute, text, dataKey, encryptedDataKey, nonce, expected }) => {
+    const bytes = (hex: string) => Buffer.from(hex, 'hex');
+    const key = { plain: bytes(dataKey), encrypted: bytes(encryptedDataKey) };
+    const envelope = seal(attribute, text, key, bytes(nonce));
+    expect(Buffer.from(envelope).toString('hex')).toBe(expected);
+    expect(encryptedKeyOf(envelope)).toEqual(key.encrypted);
+    expect(open(attribute, envelope, key)).toBe(text);
+  });
+});
