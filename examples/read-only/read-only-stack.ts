@@ -5,6 +5,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { SharedTokenTable, TokenAccess } from '../../src';
+import { ownLog } from '../own-log';
 
 /** Where the third party's API is. */
 export interface ReadOnlyStackProps extends StackProps {
@@ -24,7 +25,8 @@ export class ReadOnlyStack extends Stack {
     });
 
     this.report = new lambda.Function(this, 'Report', {
-      runtime: lambda.Runtime.NODEJS_22_X,
+      ...ownLog(this, 'Report'),
+      runtime: lambda.Runtime.NODEJS_24_X,
       handler: 'index.handler',
       code: lambda.Code.fromAsset(join(__dirname, 'handler')),
       timeout: Duration.seconds(15),

@@ -6,6 +6,7 @@ import { Construct } from 'constructs';
 import { ordersFunction } from './orders-function';
 import { OrdersStackProps } from './orders-props';
 import { SharedTokenTable, TokenRefresher, TokenSource } from '../../src';
+import { ownLog } from '../own-log';
 
 /** A refresher of your own, for a provider that no source fits: its function is yours, all around it is the same. */
 export class OwnRefresherStack extends Stack {
@@ -16,7 +17,8 @@ export class OwnRefresherStack extends Stack {
   constructor(scope: Construct, id: string, { tokenUrl, apiUrl, credentials, ...props }: OrdersStackProps) {
     super(scope, id, props);
     const refreshCrm = new lambda.Function(this, 'RefreshCrm', {
-      runtime: lambda.Runtime.NODEJS_22_X,
+      ...ownLog(this, 'RefreshCrm'),
+      runtime: lambda.Runtime.NODEJS_24_X,
       handler: 'index.handler',
       code: lambda.Code.fromAsset(join(__dirname, 'own-refresher')),
       timeout: Duration.seconds(30),

@@ -4,6 +4,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import { SharedTokenTable } from '../../src';
+import { ownLog } from '../own-log';
 
 /** Where the third party's endpoints are. */
 export interface SendMessageStackProps extends StackProps {
@@ -32,7 +33,8 @@ export class SendMessageStack extends Stack {
     this.tokens = new SharedTokenTable(this, 'Tokens');
 
     this.sendMessage = new lambda.Function(this, 'SendMessage', {
-      runtime: lambda.Runtime.NODEJS_22_X,
+      ...ownLog(this, 'SendMessage'),
+      runtime: lambda.Runtime.NODEJS_24_X,
       handler: 'index.handler',
       code: lambda.Code.fromAsset(join(__dirname, 'handler')),
       timeout: Duration.seconds(15),

@@ -16,13 +16,16 @@ import { ScheduledStack } from '../../examples/refreshers/scheduled-stack';
 import { SendMessageStack } from '../../examples/send-message/send-message-stack';
 
 const EXAMPLES = join(__dirname, '..', '..', 'examples');
+const TO_LOG = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const URLS = { authUrl: 'https://auth.example.com/oauth/token', apiUrl: 'https://api.example.com/v1/messages' };
 
 describe('send-message', () => {
-  test('is one table, one function, its role and policy, and the layer', () => {
+  test('is one table, one function, its log, its role and policy, and the layer', () => {
     const stack = new SendMessageStack(new App(), 'SendMessage', URLS);
     const types = Object.values(Template.fromStack(stack).toJSON().Resources as { [id: string]: { Type: string } }).map(({ Type }) => Type).sort();
-    expect(types).toEqual(['AWS::DynamoDB::GlobalTable', 'AWS::IAM::Policy', 'AWS::IAM::Role', 'AWS::Lambda::Function', 'AWS::Lambda::LayerVersion']);
+    expect(types).toEqual([
+      'AWS::DynamoDB::GlobalTable', 'AWS::IAM::Policy', 'AWS::IAM::Role', 'AWS::Lambda::Function', 'AWS::Lambda::LayerVersion', 'AWS::Logs::LogGroup',
+    ]);
     expect(warningsIn(stack)).toEqual([]);
   });
 
@@ -38,10 +41,10 @@ describe('send-message', () => {
 });
 
 describe('read-only', () => {
-  test('may read two tokens and decrypt them, and nothing else', () => {
+  test('may log, read two tokens and decrypt them, and nothing else', () => {
     const stack = new ReadOnlyStack(new App(), 'Report', { apiUrl: URLS.apiUrl });
-    expect(statementsIn(stack).map(({ Action }) => Action)).toEqual(['dynamodb:GetItem', 'kms:Decrypt']);
-    expect(JSON.stringify(statementsIn(stack)[0].Condition)).toContain('"dynamodb:LeadingKeys":["crm","erp"]');
+    expect(statementsIn(stack).map(({ Action }) => Action)).toEqual([TO_LOG, 'dynamodb:GetItem', 'kms:Decrypt']);
+    expect(JSON.stringify(statementsIn(stack)[1].Condition)).toContain('"dynamodb:LeadingKeys":["crm","erp"]');
     expect(warningsIn(stack)).toEqual([]);
   });
 });
@@ -57,11 +60,11 @@ describe.each([
   const stack = new RefresherStack(app, 'Stack', { tokenUrl: URLS.authUrl, apiUrl: URLS.apiUrl, credentials });
   const template = Template.fromStack(stack);
 
-  test('whoever uses the token may read it, ask where that is meant, and nothing else', () => {
+  test('whoever uses the token may log, read it, ask where that is meant, and nothing else', () => {
     const role = stack.getLogicalId(stack.orders.role!.node.defaultChild as CfnRole);
     const policies = Object.values(template.findResources('AWS::IAM::Policy', { Properties: { Roles: [{ Ref: role }] } }));
     const statements = policies.flatMap(({ Properties }) => Properties.PolicyDocument.Statement as { Action: string }[]);
-    expect(statements.map(({ Action }) => Action)).toEqual(actions);
+    expect(statements.map(({ Action }) => Action)).toEqual([TO_LOG, ...actions]);
   });
 
   test('only the refresher is told of the credentials', () => {
