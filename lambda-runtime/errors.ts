@@ -20,6 +20,8 @@ export type SharedTokenErrorCode =
   | 'KEY_UNUSABLE'
   /** What is stored was encrypted with another key, for another token or table, or was changed since; or it is encrypted, and this function knows no key. */
   | 'DECRYPTION_FAILED'
+  /** To an operator alone: the item was changed between each look and the write after it. */
+  | 'ITEM_CHANGED'
   /** `refresh` threw, or the provider refused. The cause is the error that `refresh` threw. */
   | 'REFRESH_FAILED'
   /** `refresh` did not answer within the auth limit. */

@@ -3,6 +3,7 @@
  *
  *   runtime/                                   cdk-shared-token-table/runtime, as npm users import it
  *   runtime/oauth/, runtime/refresher/         cdk-shared-token-table/runtime/oauth and .../refresher: apart, so that who does not need them does not load them
+ *   runtime/operator/                          cdk-shared-token-table/runtime/operator, and the command shared-token: not in the layer
  *   assets/layer/nodejs/node_modules/...       the same files, as a Lambda layer lays them out
  *   assets/refresher/                          the code of the prebuilt refresher's function, complete
  *   testing/                                   cdk-shared-token-table/testing
@@ -11,9 +12,9 @@
  * functions use are also there as one true ES module, `module.mjs`, for bundlers (the condition `module` of package.json): in a bundle that is an ES module,
  * `require` does not exist, and what is imported statically can be left out where nobody uses it. Beside each bundle that holds other people's code stand their licences.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { SDK_MODULES } from './sdk-modules';
 import * as contract from '../src/private/contract';
@@ -34,10 +35,17 @@ const contractAsValues: Plugin = {
 /** What an entry point below the runtime imports of it, it shares with everybody: one memory, one class of errors. */
 const runtimeStaysOutside: Plugin = {
   name: 'runtime-stays-outside',
-  setup: ({ onResolve, initialOptions: { format } }) => onResolve({ filter: /^\.\.\/index$/ }, () => ({
-    path: format === 'esm' ? `../${FOR_BUNDLERS}` : '../index.js',
-    external: true,
-  })),
+  setup: ({ onResolve, initialOptions: { format } }) => onResolve({ filter: /^(\.\.\/index|\.\/errors)$/ }, ({ path, importer }) => {
+    // Of what is copied of the runtime, the errors are its own.
+    if (path === './errors' && dirname(importer) !== join(root, 'lambda-runtime')) return undefined;
+    return { path: format === 'esm' ? `../${FOR_BUNDLERS}` : '../index.js', external: true };
+  }),
+};
+
+/** What a command shares with the entry point beside it. */
+const entryPointStaysOutside: Plugin = {
+  name: 'entry-point-stays-outside',
+  setup: ({ onResolve }) => onResolve({ filter: /^\.\/index$/ }, () => ({ path: './index.js', external: true })),
 };
 
 /**
@@ -82,11 +90,14 @@ interface EntryPoint {
   readonly plugins?: readonly Plugin[];
   /** Is there a true ES module beside it? */
   readonly forBundlers?: boolean;
+  /** Files of the runtime that may be in this bundle once more. @default none but `MAY_BE_COPIED` */
+  readonly copies?: readonly string[];
   /** Not where cold starts do not matter, but stack traces do. @default true */
   readonly minify?: boolean;
 }
 
-async function bundleEntryPoint({ source, folder, external, plugins = [], forBundlers = true, minify = true }: EntryPoint): Promise<void> {
+async function bundleEntryPoint(entry: EntryPoint): Promise<void> {
+  const { source, folder, external, plugins = [], copies = [], forBundlers = true, minify = true } = entry;
   const out = emptied(folder);
   const names = Object.keys(load(join(root, source, 'index.ts')) as object).sort();
   const { metafile } = await build({
@@ -103,7 +114,7 @@ async function bundleEntryPoint({ source, folder, external, plugins = [], forBun
     external: [...external],
     metafile: true,
   });
-  if (plugins.includes(runtimeStaysOutside)) refuseSecondRuntime(metafile);
+  if (plugins.includes(runtimeStaysOutside)) refuseSecondRuntime(metafile, [...MAY_BE_COPIED, ...copies]);
   writeLicences(metafile, out);
   if (forBundlers) {
     await build({
@@ -123,10 +134,14 @@ async function bundleEntryPoint({ source, folder, external, plugins = [], forBun
 
 /** Pure functions alone may be there twice: of a class or of a memory there is one in a process. */
 const MAY_BE_COPIED = ['storable-code.ts'];
+/** An operator has the table's item as the runtime has it, and no memory of it. Of the classes, that of its errors is the runtime's own. */
+const OPERATOR_COPIES = [
+  'config.ts', 'dynamodb-requests.ts', 'dynamodb-token-store.ts', 'host.ts', 'timing.ts', 'token-error.ts', 'token-item.ts', 'token-store.ts',
+];
 
-function refuseSecondRuntime({ inputs }: Metafile): void {
-  const ofRuntime = Object.keys(inputs).filter(path => /^lambda-runtime\/[^/]+$/.test(path));
-  const copied = ofRuntime.filter(path => !MAY_BE_COPIED.some(file => path.endsWith(`/${file}`)));
+function refuseSecondRuntime(metafile: Metafile, allowed: readonly string[]): void {
+  const ofRuntime = filesIn(metafile).filter(path => /^lambda-runtime\/[^/]+$/.test(path));
+  const copied = ofRuntime.filter(path => !allowed.some(file => path.endsWith(`/${file}`)));
   if (copied.length > 0) throw new Error(`Import these from '../index', which stays outside of the bundle: ${copied.join(', ')}`);
 }
 
@@ -142,6 +157,20 @@ async function bundlePrebuiltRefresher(): Promise<void> {
     metafile: true,
   });
   writeLicences(metafile, out);
+}
+
+/** What npm links as `shared-token`: the command line over the entry point beside it. */
+async function bundleCommand(): Promise<void> {
+  const outfile = join(root, 'runtime/operator/shared-token.js');
+  await build({
+    ...COMMON,
+    entryPoints: [join(root, 'lambda-runtime/operator/main.ts')],
+    outfile,
+    banner: { js: '#!/usr/bin/env node' },
+    minify: false,
+    plugins: [contractAsValues, entryPointStaysOutside],
+  });
+  chmodSync(outfile, 0o755);
 }
 
 /** Lays the runtime out as Lambda finds it under /opt, without types. */
@@ -171,10 +200,8 @@ function layOutLayer(): void {
 const LICENCES = 'THIRD-PARTY-LICENSES.txt';
 
 /** The licences of the packages whose code is in a bundle, as these ask for. */
-function writeLicences({ outputs }: Metafile, out: string): void {
-  const all = Object.values(outputs).flatMap(output => Object.entries(output.inputs));
-  const inputs = all.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
-  const packages = [...new Set(inputs.flatMap(path => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))].sort();
+function writeLicences(metafile: Metafile, out: string): void {
+  const packages = [...new Set(filesIn(metafile).flatMap(path => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))].sort();
   if (packages.length === 0) return;
   const texts = packages.map(folder => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Record<'name' | 'version' | 'license', string>;
@@ -183,6 +210,12 @@ function writeLicences({ outputs }: Metafile, out: string): void {
     return `${name} ${version} (${license})\n\n${readFileSync(join(root, folder, file), 'utf8').trim()}\n`;
   });
   writeFileSync(join(out, LICENCES), texts.join(`\n${'-'.repeat(80)}\n\n`));
+}
+
+/** The files of which something is left in a bundle. */
+function filesIn({ outputs }: Metafile): string[] {
+  const all = Object.values(outputs).flatMap(output => Object.entries(output.inputs));
+  return all.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
 }
 
 function emptied(folder: string): string {
@@ -198,6 +231,10 @@ async function main(): Promise<void> {
     await bundleEntryPoint({ source: `lambda-runtime/${name}`, folder: `runtime/${name}`, external: SDK_MODULES, plugins: [runtimeStaysOutside] });
   }
   layOutLayer();
+  await bundleEntryPoint({
+    source: 'lambda-runtime/operator', folder: 'runtime/operator', external: SDK_MODULES, plugins: [runtimeStaysOutside], copies: OPERATOR_COPIES,
+  });
+  await bundleCommand();
   await bundlePrebuiltRefresher();
   await bundleEntryPoint({ source: 'testing-kit', folder: 'testing', external: ['dynalite', 'dynalite/*'], forBundlers: false, minify: false });
 }
