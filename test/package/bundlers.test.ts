@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, type BuildOptions } from 'esbuild';
 import { InvokeApi } from '../../local-aws/invoke-api';
+import { KmsServer } from '../../local-aws/kms-server';
 import { SecretsServer } from '../../local-aws/secrets-server';
 import { SDK_MODULES } from '../../scripts/sdk-modules';
 import type { StartedEmbeddedTable } from '../../testing-kit';
@@ -16,6 +17,8 @@ const app = temporaryFolder('bundled');
 let table: StartedEmbeddedTable;
 let secrets: SecretsServer;
 let lambda: InvokeApi;
+let kms: KmsServer;
+let keyArn: string;
 
 /** What needs each of the SDK's clients once, and how it ends: `crm-refresher` does not exist, nor does the secret. */
 const WHAT_IT_DOES = `
@@ -25,7 +28,9 @@ const WHAT_IT_DOES = `
     const asked = await failure(new SharedToken('asking', { refresher: 'crm-refresher' }).get());
     const fetched = await failure(clientCredentials({ tokenUrl: 'https://auth.example.com', credentials: { secretArn: 'crm' } })({ signal: new AbortController().signal }));
     const handler = await failure(refresherHandler({ tokenId: process.env.TOKEN_ID, refresh: () => { throw fetched; } })({}, { getRemainingTimeInMillis: () => 60000 }));
-    console.log(JSON.stringify([read.code, asked.code, asked.message.includes('does not exist'), fetched.code, fetched instanceof RefreshError, handler.code]));
+    const table = process.env.SHARED_TOKEN_TABLE + '#' + process.env.KEY_ARN;
+    const encrypted = await new SharedToken('encrypted', { table, refresh: async () => ({ accessToken: 'a token', expiresIn: 60 }) }).get();
+    console.log(JSON.stringify([encrypted, read.code, asked.code, asked.message.includes('does not exist'), fetched.code, fetched instanceof RefreshError, handler.code]));
   })();`;
 const ENTRY_POINTS = [['runtime', 'RefreshError, SharedToken'], ['runtime/oauth', 'clientCredentials'], ['runtime/refresher', 'refresherHandler']] as const;
 const CODE = {
@@ -34,7 +39,8 @@ const CODE = {
 };
 
 beforeAll(async () => {
-  [table, secrets, lambda] = await Promise.all([startTokenTable(), SecretsServer.start(), InvokeApi.start()]);
+  [table, secrets, lambda, kms] = await Promise.all([startTokenTable(), SecretsServer.start(), InvokeApi.start(), KmsServer.start()]);
+  keyArn = kms.createKey();
   const installed = join(app, 'source', 'node_modules', 'cdk-shared-token-table');
   for (const part of ['runtime', 'package.json']) cpSync(join(REPOSITORY, part), join(installed, part), { recursive: true });
   for (const folder of ['source', 'task']) {
@@ -45,7 +51,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await Promise.all([table.stop(), secrets.stop(), lambda.stop()]);
+  await Promise.all([table.stop(), secrets.stop(), lambda.stop(), kms.stop()]);
 });
 
 const LAMBDAS_SDK = { external: SDK_MODULES };
@@ -62,7 +68,7 @@ const bundles: readonly (readonly [string, 'import' | 'require', BuildOptions])[
   }],
 ];
 
-const WHAT_IT_MUST_PRINT = ['NO_USABLE_TOKEN', 'REFRESHER_FAILED', true, 'SECRET_NOT_FOUND', true, 'REFRESH_FAILED'];
+const WHAT_IT_MUST_PRINT = ['a token', 'NO_USABLE_TOKEN', 'REFRESHER_FAILED', true, 'SECRET_NOT_FOUND', true, 'REFRESH_FAILED'];
 
 async function bundled(code: 'import' | 'require', file: string, options: BuildOptions): Promise<void> {
   const { warnings } = await build({
@@ -80,7 +86,8 @@ async function bundled(code: 'import' | 'require', file: string, options: BuildO
 
 /** @param tokenId of its own: failures are remembered in the table */
 async function printedBy(tokenId: string, args: readonly string[], { cwd, env }: CommandOptions): Promise<unknown> {
-  const parts = { ...table.environment, ...secrets.environment, ...lambda.environment, TOKEN_ID: tokenId, ...env };
+  const services = { ...table.environment, ...secrets.environment, ...lambda.environment, ...kms.environment };
+  const parts = { ...services, SHARED_TOKEN_TABLE: table.tableName, TOKEN_ID: tokenId, KEY_ARN: keyArn, ...env };
   return JSON.parse(await outputOf(process.execPath, args, { cwd, env: parts }));
 }
 
