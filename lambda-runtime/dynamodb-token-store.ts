@@ -34,6 +34,19 @@ const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> =
 
 const NO_REGION = ['TABLE_NOT_CONFIGURED', 'cannot be found without a region: set AWS_REGION.'] as const;
 
+/**
+ * A number that JavaScript does not hold exactly becomes none: rounded, it would never match what is stored, and a claim would be sent over and over. The SDK
+ * itself throws at some of them, even where an attribute is none of ours.
+ */
+const NUMBERS = {
+  wrapNumbers(text: string): number {
+    const number = Number(text);
+    return String(number) === text || text.replace(/^[-0.]+|\D|0+$/g, '').length <= SAFE_DIGITS ? number : NaN;
+  },
+};
+/** So many significant digits are the same ones after any double. */
+const SAFE_DIGITS = 15;
+
 /** Makes the store for one table, given by name or ARN, and behind that by the key that encrypts its tokens, if there is one. */
 export function createDynamoDbTokenStore(reference: string, host: Host, clock: TableClock): TokenStore {
   const [table = '', key] = reference.split(KEY_SEPARATOR);
@@ -65,7 +78,7 @@ export function createDynamoDbTokenStore(reference: string, host: Host, clock: T
       if (nameOf(error) !== 'ConditionalCheckFailedException') throw translate(error, table, tokenId);
       // The item on which the condition failed. The document client leaves it as it came; an engine that gives none is asked by a consistent read.
       const { Item } = error as { readonly Item?: Parameters<typeof unmarshall>[0] };
-      return { applied: false, item: Item ? await parse(tokenId, unmarshall(Item), abortSignal) : await read(tokenId, abortSignal) };
+      return { applied: false, item: Item ? await parse(tokenId, unmarshall(Item, NUMBERS), abortSignal) : await read(tokenId, abortSignal) };
     }
   };
   const claim = writeBy(claimRequest);
@@ -110,7 +123,8 @@ function clientOf(table: string, host: Host, clock: TableClock): DynamoDBDocumen
   const region = ARN.exec(table)?.[1];
   // A retry of the SDK's would hide that the first attempt may have been applied; the protocol sends again itself, and knows its own writes.
   const config: DynamoDBClientConfig = { maxAttempts: 1, ...(region && { region }) };
-  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config));
+  // A copy: the SDK writes its own defaults into it.
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config), { unmarshallOptions: { ...NUMBERS } });
   learnTheTablesTime(client, host, clock);
   return client;
 }

@@ -1,5 +1,6 @@
 import type { RefreshResult } from './public-types';
 import { tokenError } from './token-error';
+import { LAST_MOMENT } from './token-item';
 
 /** DynamoDB's limit for an item is 400 KB; what is left over holds the other attributes. */
 const LARGEST_CREDENTIALS_BYTES = 390 * 1024;
@@ -8,8 +9,6 @@ const LARGEST_CREDENTIALS_BYTES = 390 * 1024;
 const LONGEST_LIFE_S = 3_153_600_000;
 /** How OAuth spells what `refresh` returns. */
 const OAUTH_NAMES = [['access_token', 'accessToken'], ['expires_in', 'expiresIn'], ['refresh_token', 'refreshToken']] as const;
-/** The last moment that a `Date` knows; also below what a number of DynamoDB's can hold. */
-const LAST_MOMENT = 8.64e15;
 
 /** A validated answer of `refresh`. */
 export interface FreshToken {

@@ -62,6 +62,9 @@ export interface TokenItem {
   readonly expireAfter?: number | undefined;
 }
 
+/** The last moment that a `Date` knows. No number of an item is larger: it could not be counted on, since the SDK writes no integer beyond 2^53. */
+export const LAST_MOMENT = 8.64e15;
+
 type Attributes = Readonly<Record<string, unknown>>;
 
 /** What an attribute may be: the words for it, and the test. */
@@ -70,7 +73,7 @@ type Types = Readonly<Record<string, Type<unknown>>>;
 type Read<S extends Types> = { readonly [N in keyof S]: S[N] extends Type<infer T> ? T : never };
 
 const TEXT: Type<string> = ['a non-empty string', (value): value is string => typeof value === 'string' && value !== ''];
-const NUMBER: Type<number> = ['a number', (value): value is number => Number.isFinite(value)];
+const NUMBER: Type<number> = ['a number', (value): value is number => typeof value === 'number' && Math.abs(value) <= LAST_MOMENT];
 const MAP: Type<Attributes> = ['a map', (value): value is Attributes => Object.prototype.toString.call(value) === '[object Object]'];
 
 const FLAG: Type<boolean> = ['true or false', (value): value is boolean => typeof value === 'boolean'];
