@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDynamoDbTokenStore } from '../../lambda-runtime/dynamodb-token-store';
-import { type Host, systemHost } from '../../lambda-runtime/host';
+import { type Host, systemHost, type TableClock } from '../../lambda-runtime/host';
 import type { SharedTokenEvent, SharedTokenOptions } from '../../lambda-runtime/public-types';
+import type { RefresherPort } from '../../lambda-runtime/refresher-port';
 import { TokenClient } from '../../lambda-runtime/token-client';
 import { TokenProcess } from '../../lambda-runtime/token-process';
 import type { TokenStore } from '../../lambda-runtime/token-store';
@@ -43,8 +44,10 @@ export class Instance {
   private readonly once = new Map<SharedTokenEvent['type'], () => void>();
   private readonly process: TokenProcess;
 
-  constructor(wrapStore: (store: TokenStore, host: MovableHost) => TokenStore = store => store) {
-    this.process = new TokenProcess(this.host, (table, host, clock) => wrapStore(createDynamoDbTokenStore(table, host, clock), this.host));
+  /** @param refresher whom its tokens ask that have no `refresh` and name a refresher */
+  constructor(wrapStore: (store: TokenStore, host: MovableHost) => TokenStore = store => store, refresher?: RefresherPort) {
+    const createStore = (table: string, host: Host, clock: TableClock) => wrapStore(createDynamoDbTokenStore(table, host, clock), this.host);
+    this.process = new TokenProcess(this.host, createStore, refresher && (() => refresher));
   }
 
   token(tokenId: string, options: SharedTokenOptions = {}): TokenClient {
