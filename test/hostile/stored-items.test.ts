@@ -125,10 +125,16 @@ test('whatever stands in an item: a token that was stored or fetched, or a known
 });
 
 const NOW = Date.now();
-const TOKEN: WireItem = { accessToken: { S: 'stored-token' }, generation: { N: '7' }, issuedAt: { N: String(NOW - 600_000) }, refreshMs: { N: '300' } };
+const TOKEN: WireItem = {
+  accessToken: { S: 'stored-token' },
+  generation: { N: '7' },
+  issuedAt: { N: String(NOW - 600_000) },
+  refreshMs: { N: '300' },
+};
 
 test('unknown attributes of any kind, and unknown entries of meta, survive a commit', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(fc.tuple(mapOf(wireValue), mapOf(wireValue)), { minLength: AT_A_TIME, maxLength: AT_A_TIME }), async batch => {
+  const attributesAndEntries = fc.tuple(mapOf(wireValue), mapOf(wireValue));
+  await fc.assert(fc.asyncProperty(fc.array(attributesAndEntries, { minLength: AT_A_TIME, maxLength: AT_A_TIME }), async batch => {
     await Promise.all(batch.map(async ([attributes, entries]) => {
       const tokenId = `hostile-${items++}`;
       const more = without(attributes, [...OF_THE_PROTOCOL, 'tokenId']);

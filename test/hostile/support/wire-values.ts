@@ -148,7 +148,7 @@ export function isValid(item: WireItem): boolean {
 }
 
 /** Does JavaScript write the very number that it read? */
-function isHeldExactly(text: string): boolean {
+export function isHeldExactly(text: string): boolean {
   return inDigits(text) === inDigits(String(Number(text)));
 }
 
