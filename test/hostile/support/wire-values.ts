@@ -9,7 +9,8 @@ export type WireValue = Readonly<Record<string, unknown>>;
 export type WireItem = Readonly<Record<string, WireValue>>;
 
 /** Names that are something else to JavaScript than a key. */
-const HOSTILE_KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'valueOf', 'hasOwnProperty', 'then', 'toJSON', '__defineGetter__', 'length', ' ', '#', ':mine', 'é'];
+const HOSTILE_KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'valueOf', 'hasOwnProperty', 'then', 'toJSON', '__defineGetter__', 'length', ' ', '#', ':mine', 'é',
+  'accessToken', 'generation', 'issuedAt', 'id', 'since', 'until', 'count', 'at', 'retryAt', 'earlyRejections'];
 const HOSTILE_TEXTS = ['', ' ', '\u0000', '\n', '__proto__', '[object Object]', 'null', '0', '1700000000000', 'NaN', '\u{1F511}', '${jndi:x}', '{{clientSecret}}', 'a'.repeat(5_000)];
 
 /** As the table gives them back: without exponents. */
