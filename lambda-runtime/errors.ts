@@ -1,3 +1,7 @@
+import type { inspect as Inspect, InspectOptions } from 'node:util';
+import { parseRetryAfter } from './retry-after';
+import { isStorableCode, UNKNOWN_CODE } from './storable-code';
+
 /** Stable codes of {@link SharedTokenError}. Codes are only ever added. */
 export type SharedTokenErrorCode =
   /** The token id is empty, not a string, or longer than DynamoDB allows for a key (2,048 bytes of UTF-8). */
@@ -51,6 +55,37 @@ export interface SharedTokenErrorDetails {
   readonly cause?: unknown;
 }
 
+/** How `util.inspect`, and so `console`, asks what to show. */
+const INSPECT = Symbol.for('nodejs.util.inspect.custom');
+
+/**
+ * Shows of its cause what says what happened (name, message and stack, and so on with its cause), and nothing else: HTTP libraries hang request and response on
+ * their errors, credentials among them. To a program `cause` is what it is.
+ */
+class QuietError extends Error {
+  [INSPECT](_depth: number, options: InspectOptions, inspect: typeof Inspect): string {
+    return inspect(shown(this, Object.entries(this), LONGEST_CHAIN), options);
+  }
+}
+
+/** One that is its own cause must end, too. */
+const LONGEST_CHAIN = 8;
+
+function shown(error: unknown, fields: [string, unknown][], depth: number): Error {
+  class Shown extends Error {}
+  const one = Object.assign(new Shown(), Object.fromEntries(fields));
+  const show = (on: object, name: string, value: unknown) => Object.defineProperty(on, name, { value });
+  try {
+    const { name, stack, cause } = error instanceof Error ? error : { name: 'Error', stack: `(${typeof error})`, cause: undefined };
+    for (const on of [one, Shown]) show(on, 'name', String(name)); // a class that is minified has another name in the stack
+    show(one, 'stack', String(stack).replace(/^Error\b/, String(name)));
+    if (cause !== undefined && depth > 0) show(one, 'cause', shown(cause, [], depth - 1));
+  } catch {
+    show(one, 'stack', '(an error that cannot be shown)'); // of somebody's own making, with getters that throw
+  }
+  return one;
+}
+
 /**
  * The only kind of error that the runtime throws. Tell cases apart by `code`, never by `message`.
  *
@@ -64,7 +99,7 @@ export interface SharedTokenErrorDetails {
  *   throw error;
  * }
  */
-export class SharedTokenError extends Error {
+export class SharedTokenError extends QuietError {
   override readonly name = 'SharedTokenError';
   /** Which token it is about; absent where the id itself is the trouble. */
   readonly tokenId: string | undefined;
@@ -106,15 +141,21 @@ export interface RefreshErrorOptions {
  *   throw new RefreshError(error ?? String(response.status), { retryAfter: response.headers.get('retry-after') });
  * }
  */
-export class RefreshError extends Error {
+export class RefreshError extends QuietError {
   override readonly name = 'RefreshError';
-  /** As it was given. */
+  /** The provider's error code; `refresh_failed` in place of what is none. */
+  readonly code: string;
+  /** As it was given, if it is a time; a text that is none is left out. */
   readonly retryAfter: RefreshErrorOptions['retryAfter'];
 
   /** @param code the provider's error code, or the HTTP status */
-  constructor(readonly code: string, options: RefreshErrorOptions = {}) {
-    super(options.message ?? `The token could not be refreshed: ${code}`, options.cause === undefined ? undefined : { cause: options.cause });
-    this.retryAfter = options.retryAfter;
+  constructor(code: string, options: RefreshErrorOptions = {}) {
+    // Both come from the provider, and are shown by whoever logs the error.
+    const storable = isStorableCode(code) ? code : UNKNOWN_CODE;
+    super(options.message ?? `The token could not be refreshed: ${storable}`, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = storable;
+    const { retryAfter } = options;
+    this.retryAfter = typeof retryAfter === 'string' && parseRetryAfter(retryAfter, 0) === 0 ? undefined : retryAfter;
     if (options.refreshToken) refreshTokens.set(this, options.refreshToken);
   }
 }

@@ -1,5 +1,6 @@
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
-import { isStorableCode } from './storable-code';
+import { parseRetryAfter } from './retry-after';
+import { isStorableCode, UNKNOWN_CODE } from './storable-code';
 import { coolDown } from './timing';
 import { tokenError } from './token-error';
 import type { Failure } from './token-item';
@@ -42,8 +43,13 @@ export function failureOf(tokenId: string, thrown: unknown, now: number): Refres
     code,
     terminal: TERMINAL.has(code),
     retryAfterMs,
-    error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}): see the cause.`, { cause: thrown }),
+    error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}): see the cause.`, { cause: causeOf(thrown) }),
   };
+}
+
+/** A text would be shown as it is, whatever stands in it. */
+function causeOf(thrown: unknown): unknown {
+  return typeof thrown === 'object' && thrown !== null ? thrown : new Error(`refresh threw no error, but a ${typeof thrown}`);
 }
 
 /** What was thrown may be anything, with getters that throw themselves. */
@@ -61,8 +67,6 @@ function read(thrown: unknown, now: number): Pick<RefreshFailure, 'code' | 'retr
   }
 }
 
-const UNKNOWN_CODE = 'refresh_failed';
-
 /** A status is a number. */
 function isCode(value: unknown): boolean {
   return isStorableCode(typeof value === 'number' ? String(value) : value);
@@ -72,18 +76,4 @@ type Fields = Readonly<Record<string, unknown>>;
 
 function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? value as Fields : {};
-}
-
-const A_NUMBER = /^\d+(\.\d+)?$/;
-/** `Date.parse` alone finds a year in many a text. */
-const A_DATE = /^([A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT|\d{4}-\d{2}-\d{2}T[\d:.]+Z)$/;
-
-/** `Retry-After` as seconds, HTTP date or `Date`; 0 where it makes no sense. */
-function parseRetryAfter(value: unknown, now: number): number {
-  const text = typeof value === 'string' ? value.trim() : '';
-  const ms = typeof value === 'number' ? value * 1_000
-    : value instanceof Date ? value.getTime() - now
-      : A_NUMBER.test(text) ? Number(text) * 1_000
-        : A_DATE.test(text) ? Date.parse(text) - now : 0;
-  return ms > 0 && Number.isFinite(ms) ? ms : 0;
 }

@@ -2,3 +2,6 @@
 export function isStorableCode(value: unknown): value is string {
   return typeof value === 'string' && /^[\w.-]{1,40}$/.test(value) && value.replace(/\D/g, '').length <= 3;
 }
+
+/** In place of one that is not. */
+export const UNKNOWN_CODE = 'refresh_failed';

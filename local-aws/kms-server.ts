@@ -70,9 +70,11 @@ export class KmsServer {
     };
   }
 
-  /** @returns the ARN of a new symmetric key */
-  createKey(): string {
-    const id = randomUUID();
+  /**
+   * @param id a UUID
+   * @returns the ARN of a new symmetric key
+   */
+  createKey(id: string = randomUUID()): string {
     const arn = `arn:aws:kms:${REGION}:111122223333:key/${id}`;
     this.keys.set(id, { arn, material: randomBytes(32), state: 'enabled' });
     return arn;
