@@ -85,7 +85,10 @@ export function addSchedule(invoked: InvokedFunction, { tokenId, expression, tim
   return schedule;
 }
 
-/** The scheduler in the name of this account's schedules. It takes their group for the source, not the single schedule. */
+/**
+ * The scheduler in the name of this account's schedules. It takes their group for the source, not the single schedule:
+ * https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html
+ */
 function schedulerOf(stack: Stack): iam.IPrincipal {
   return new iam.ServicePrincipal('scheduler.amazonaws.com', {
     conditions: {

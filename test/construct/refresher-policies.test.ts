@@ -94,21 +94,6 @@ test("a reader's role may read the token and invoke the refresher's function its
   ]);
 });
 
-test("no policy allows anything on '*'; CDK's trigger may invoke versions of the function, which have no other name", () => {
-  const { stack, tokens } = setUp();
-  addCrm({ stack, tokens }, { schedule: EVERY_HALF_HOUR }).attachTo(newFunction(stack, 'Fn'));
-  const resources: { [id: string]: { Properties: { [name: string]: unknown } } } = Template.fromStack(stack).toJSON().Resources;
-  const documents = Object.values(resources).flatMap(({ Properties }) => [
-    Properties.PolicyDocument, ...((Properties.Policies ?? []) as { PolicyDocument: unknown }[]).map(({ PolicyDocument }) => PolicyDocument),
-  ]).filter(document => document !== undefined) as { Statement: Statement[] }[];
-  const allowed = documents.flatMap(({ Statement: statements }) => statements).filter(({ Effect }) => Effect === 'Allow');
-  expect(allowed).toHaveLength(9);
-  const wide = allowed.filter(statement => JSON.stringify([statement.Action, statement.Resource]).includes('*'));
-  expect(wide).toEqual([
-    allow(['lambda:InvokeFunction'], [{ 'Fn::Join': ['', [arnOf(stack, 'AWS::Lambda::Function', 'TokensCrm'), ':*']] }]),
-  ]);
-});
-
 describe('the refresher may read', () => {
   test('a secret of this app, by its ARN', () => {
     let secretId;

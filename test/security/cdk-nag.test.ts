@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { App, CfnParameter, Stack } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as iam from 'aws-cdk-lib/aws-iam';
@@ -7,12 +5,13 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks, ServerlessChecks } from 'cdk-nag';
-import { Finding, findingsOf, unneeded, unsuppressed } from './support/cdk-nag';
+import { findingsOf } from './support/cdk-nag';
+import { rowsBelow } from './support/document';
 import { EXAMPLE_APPS, exampleApp } from './support/example-apps';
+import { Finding, rowsOf, unneeded, unsuppressed } from './support/findings';
 import { SCENARIOS, scenarioStack } from './support/scenarios';
 import { OTHER_PACKS, SUPPRESSIONS } from './support/suppressions';
 import { newFunction } from '../construct/support/stacks';
-import { REPOSITORY } from '../support/command';
 
 /*
  * cdk-nag's pack AwsSolutions, over the example apps and over each branch in which the constructs render resources. What cdk-nag does not look at (tables of
@@ -117,15 +116,11 @@ test('what other packs find in our constructs is known, and why it stays', () =>
 });
 
 describe('docs/security-checks.md', () => {
-  const page = readFileSync(join(REPOSITORY, 'docs', 'security-checks.md'), 'utf8');
-  const rowsBelow = (heading: string) => page.split(`\n## ${heading}\n`)[1].split('\n## ')[0].split('\n').filter(line => line.startsWith('| `'));
-
   test('lists the suppressions, with their constructs and reasons', () => {
-    expect(rowsBelow('Suppressions')).toEqual(SUPPRESSIONS.map(({ finding, constructs, reason }) =>
-      `| \`${finding}\` | ${constructs.map(construct => `\`${construct}\``).join('<br>')} | ${reason} |`));
+    expect(rowsBelow('What cdk-nag finds')).toEqual(rowsOf(SUPPRESSIONS));
   });
 
   test('lists what other packs find', () => {
-    expect(rowsBelow('Other packs')).toEqual(Object.entries(OTHER_PACKS).map(([rule, verdict]) => `| \`${rule}\` | ${verdict} |`));
+    expect(rowsBelow('What other packs find')).toEqual(Object.entries(OTHER_PACKS).map(([rule, verdict]) => `| \`${rule}\` | ${verdict} |`));
   });
 });

@@ -23,6 +23,6 @@ export function addConductor(scope: Construct, { server, consumers, tokenScope }
       [CONDUCTOR_ENV.SCOPE]: tokenScope,
     },
   });
-  for (const invoked of [...consumers, server.function]) invoked.grantInvoke(conductor);
+  for (const invoked of [...consumers, server.function]) invoked.grantInvokeLatestVersion(conductor);
   return conductor;
 }

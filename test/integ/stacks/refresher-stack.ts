@@ -63,7 +63,7 @@ export class RefresherStack extends Stack {
 
   private encryptedQueue(): sqs.Queue {
     const encryptionMasterKey = new kms.Key(this, 'QueueKey', { removalPolicy: RemovalPolicy.DESTROY, pendingWindow: Duration.days(7) });
-    return new sqs.Queue(this, 'EncryptedFailures', { encryption: sqs.QueueEncryption.KMS, encryptionMasterKey, removalPolicy: RemovalPolicy.DESTROY });
+    return new sqs.Queue(this, 'EncryptedFailures', { encryptionMasterKey, enforceSSL: true, retentionPeriod: Duration.days(1), removalPolicy: RemovalPolicy.DESTROY });
   }
 
   private noteFailures({ tokenId, failureQueue }: TokenRefresher): void {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { AssetHashType, Duration, RemovalPolicy } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
@@ -12,9 +13,14 @@ export const HANDLERS = join(__dirname, '..', 'handlers');
 /** What Lambda or the layer brings along. */
 export const PROVIDED_MODULES = [...SDK_MODULES, ...SharedTokenTable.RUNTIME_MODULES];
 
-/** What all functions of the tests have in common: nothing of them outlives the stack. */
-export function commonProps(scope: Construct, id: string): Pick<lambda.FunctionOptions, 'timeout' | 'memorySize' | 'logGroup'> & { runtime: lambda.Runtime } {
-  return { runtime: lambda.Runtime.NODEJS_22_X, timeout: Duration.seconds(20), memorySize: 256, logGroup: shortLog(scope, `${id}Log`) };
+/** What all functions of the tests have in common: nothing of them outlives the stack, and they may write to no log but their own. */
+export function commonProps(
+  scope: Construct, id: string,
+): Pick<lambda.FunctionOptions, 'timeout' | 'memorySize' | 'role' | 'logGroup'> & { runtime: lambda.Runtime } {
+  const role = new iam.Role(scope, `${id}Role`, { assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com') });
+  const logGroup = shortLog(scope, `${id}Log`);
+  logGroup.grantWrite(role);
+  return { runtime: lambda.Runtime.NODEJS_22_X, timeout: Duration.seconds(20), memorySize: 256, role, logGroup };
 }
 
 export function shortLog(scope: Construct, id: string): logs.LogGroup {

@@ -1,19 +1,10 @@
 import { App, Aspects, Stack } from 'aws-cdk-lib';
 import { INagLogger, NagLoggerBaseData, NagPack, NagPackProps } from 'cdk-nag';
-
-/** What cdk-nag says of a resource. */
-export interface Finding {
-  /** The stack, whose name is no matter for a suppression. */
-  readonly stack: string;
-  /** Where in its stack. */
-  readonly construct: string;
-  /** The rule, and what of the resource is meant where cdk-nag tells: `AwsSolutions-IAM4[Policy::...]`. A rule that could not be judged is a finding, too. */
-  readonly finding: string;
-}
+import type { Finding } from './findings';
 
 type Pack = new (props: NagPackProps) => NagPack;
 
-/** Everything that a pack finds in an app, errors, warnings and rules that could not be judged. */
+/** Everything that a pack finds in an app: errors, warnings, and rules that it could not judge. */
 export function findingsOf(app: App, Pack: Pack): Finding[] {
   const findings: Finding[] = [];
   const note = ({ resource }: NagLoggerBaseData, finding: string) => {
@@ -32,33 +23,4 @@ export function findingsOf(app: App, Pack: Pack): Finding[] {
   Aspects.of(app).add(new Pack({ reports: false, additionalLoggers: [logger] }));
   app.synth();
   return findings;
-}
-
-/** A finding that stays, and why. */
-export interface Suppression {
-  readonly finding: string;
-  /** Where in their stacks the constructs are. */
-  readonly constructs: readonly string[];
-  readonly reason: string;
-  /**
-   * Whether the CDK that is installed is one that it is for.
-   *
-   * @default true
-   */
-  readonly isForThisCdk?: boolean;
-}
-
-const isOf = ({ finding, constructs, isForThisCdk = true }: Suppression, found: Finding) =>
-  isForThisCdk && found.finding === finding && constructs.includes(found.construct);
-
-/** The findings that no suppression is for. */
-export function unsuppressed(findings: readonly Finding[], suppressions: readonly Suppression[]): Finding[] {
-  return findings.filter(found => !suppressions.some(suppression => isOf(suppression, found)));
-}
-
-/** The constructs of suppressions in which nothing is found: as `finding at construct`. */
-export function unneeded(suppressions: readonly Suppression[], findings: readonly Finding[]): string[] {
-  return suppressions.filter(({ isForThisCdk = true }) => isForThisCdk).flatMap(suppression => suppression.constructs
-    .filter(construct => !findings.some(found => found.construct === construct && isOf(suppression, found)))
-    .map(construct => `${suppression.finding} at ${construct}`));
 }

@@ -44,6 +44,15 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     const role = new iam.Role(stack, 'Task', { assumedBy: new iam.ServicePrincipal('ecs-tasks.amazonaws.com') });
     tokens.grantRead(role, 'crm');
     tokens.grantRefresh(role, 'bot-*');
+    tokens.grantOperate(new iam.Role(stack, 'OnCall', { assumedBy: new iam.ServicePrincipal('ssm.amazonaws.com') }), 'crm', 'bot-*');
+  },
+
+  EncryptedTokens: stack => {
+    const tokens = new SharedTokenTable(stack, 'Tokens', { tokenEncryptionKey: rotatedKey(stack, 'Key') });
+    tokens.attachTo(consumer(stack, 'Consumer'), { tokenIds: ['bot-*'] });
+    tokens.addRefresher('Crm', {
+      tokenId: 'crm', source: TokenSource.refreshToken({ tokenUrl: TOKEN_URL, credentials: secret(stack) }), schedule: HOURLY,
+    }).attachTo(consumer(stack, 'Reader'));
   },
 
   Prebuilt: stack => {
@@ -79,6 +88,13 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       failureQueue: failureQueue(stack, key),
       logGroup: new logs.LogGroup(stack, 'Logs', { retention: logs.RetentionDays.ONE_WEEK, encryptionKey: key }),
       environmentEncryption: key,
+    });
+  },
+
+  PrebuiltWithSecretByName: stack => {
+    const credentials = secretsmanager.Secret.fromSecretNameV2(stack, 'Secret', 'crm-client');
+    new SharedTokenTable(stack, 'Tokens').addRefresher('Crm', {
+      tokenId: 'crm', source: TokenSource.clientCredentials({ tokenUrl: TOKEN_URL, credentials }), schedule: HOURLY,
     });
   },
 
