@@ -107,7 +107,7 @@ for (const workshop of [
   '/simulation/', '/soak/', '/testing-kit/', '/toolchain/', 'cdk.out/',
 ]) project.addPackageIgnore(workshop);
 
-// --- package.json: one package, five entry points ---------------------------------------------------------------------------------------
+// --- package.json: one package, six entry points, one command -----------------------------------------------------------------------------
 project.package.addField('type', 'commonjs');
 project.package.addField('allowScripts', { esbuild: true });
 const entryPoint = (folder: string) => ({
@@ -120,10 +120,13 @@ project.package.addField('exports', {
   './runtime': entryPoint('runtime'),
   './runtime/oauth': entryPoint('runtime/oauth'),
   './runtime/refresher': entryPoint('runtime/refresher'),
+  './runtime/operator': entryPoint('runtime/operator'),
   './testing': entryPoint('testing'),
   './package.json': './package.json',
   './.jsii': './.jsii',
 });
+
+project.package.addBin({ 'shared-token': 'runtime/operator/shared-token.js' });
 
 // --- what runs in a function, and what tests run against --------------------------------------------------------------------------------
 for (const folder of SHIPPED_OUTSIDE_JSII) {

@@ -33,6 +33,7 @@ test('the tarball holds the library, the runtime, the layer and the testing kit,
     'lib/index.js', 'lib/index.d.ts', '.jsii', 'API.md', 'LICENSE', 'README.md',
     'runtime/index.js', 'runtime/index.mjs', 'runtime/module.mjs', 'runtime/index.d.ts', 'runtime/index.d.mts',
     'runtime/oauth/index.js', 'runtime/oauth/module.mjs', 'runtime/oauth/index.d.ts', 'runtime/oauth/THIRD-PARTY-LICENSES.txt', 'runtime/refresher/index.js', 'runtime/refresher/module.mjs', 'runtime/refresher/index.d.ts',
+    'runtime/operator/index.js', 'runtime/operator/index.mjs', 'runtime/operator/module.mjs', 'runtime/operator/index.d.ts', 'runtime/operator/shared-token.js',
     'testing/index.js', 'testing/index.mjs', 'testing/index.d.ts',
     'assets/layer/nodejs/node_modules/cdk-shared-token-table/package.json',
     'assets/layer/nodejs/node_modules/cdk-shared-token-table/runtime/index.js',
@@ -60,17 +61,23 @@ test('an empty app that installed the tarball synthesizes a table, an attached f
   expect(assets.filter(file => file.endsWith('node_modules/cdk-shared-token-table/runtime/index.js'))).toHaveLength(1);
 });
 
+test('npm links the command, which says what it takes', async () => {
+  expect(await outputOf(join(app, 'node_modules', '.bin', 'shared-token'), ['--help'], { cwd: app })).toMatch(/^Usage: shared-token/);
+});
+
 test('the types of all entry points compile in CommonJS and in an ES module', async () => {
   const text = `
     import { SharedTokenTable } from 'cdk-shared-token-table';
     import { SharedToken, SharedTokenError, type SharedTokenErrorCode } from 'cdk-shared-token-table/runtime';
     import { clientCredentials } from 'cdk-shared-token-table/runtime/oauth';
+    import { SharedTokenOperator, type SharedTokenState } from 'cdk-shared-token-table/runtime/operator';
     import { refresherHandler } from 'cdk-shared-token-table/runtime/refresher';
     import { startEmbeddedTable } from 'cdk-shared-token-table/testing';
     export const crm = new SharedToken('crm', { refresh: async ({ signal }) => ({ accessToken: String(signal.aborted), expiresIn: 60 }) });
     export const answer: Promise<number> = crm.use(async token => token.length);
     export const code = (error: SharedTokenError): SharedTokenErrorCode => error.code;
     export const handler = refresherHandler({ refresh: clientCredentials({ tokenUrl: 'https://auth.example.com/token', credentials: { secretArn: 'crm' } }) });
+    export const state: Promise<SharedTokenState> = new SharedTokenOperator('crm', { table: 'Tokens' }).state();
     export const parts = [SharedTokenTable.name, startEmbeddedTable.name];
     // @ts-expect-error a token id is a string
     export const wrong = new SharedToken(7);
