@@ -34,8 +34,8 @@ function inFixture({ fixture, code }: Snippet): string {
 const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...readdirSync(join(REPOSITORY, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)];
 const snippets = documents.flatMap(snippetsOf);
 
-test('the README has snippets for the stack, a refresher, the handler and a user\'s own test', () => {
-  expect(new Set(snippets.map(({ fixture }) => fixture))).toEqual(new Set(['stack', 'refresher', 'handler', 'embedded']));
+test('there are snippets for the stack, a refresher, the handler, a user\'s own test and people on call', () => {
+  expect(new Set(snippets.map(({ fixture }) => fixture))).toEqual(new Set(['stack', 'refresher', 'handler', 'embedded', 'operator']));
 });
 
 test('every snippet compiles', () => {
@@ -55,6 +55,7 @@ test('every snippet compiles', () => {
       'cdk-shared-token-table/runtime': [join(REPOSITORY, 'lambda-runtime/index.ts')],
       'cdk-shared-token-table/runtime/oauth': [join(REPOSITORY, 'lambda-runtime/oauth/index.ts')],
       'cdk-shared-token-table/runtime/refresher': [join(REPOSITORY, 'lambda-runtime/refresher/index.ts')],
+      'cdk-shared-token-table/runtime/operator': [join(REPOSITORY, 'lambda-runtime/operator/index.ts')],
       'cdk-shared-token-table/testing': [join(REPOSITORY, 'testing-kit/index.ts')],
     },
   };
