@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { printed, SECRETS, secretsIn, written } from './support/secrets';
 import { RefreshError, SharedToken, type SharedTokenErrorCode, type SharedTokenEvent, SharedTokenError, type SharedTokenOptions } from '../../lambda-runtime';
 import { SharedTokenOperator } from '../../lambda-runtime/operator';
 import { InvokeApi } from '../../local-aws/invoke-api';
 import { KmsServer } from '../../local-aws/kms-server';
+import { REPOSITORY, run } from '../support/command';
 import { Instance } from '../support/instance';
 import { tablePerFile } from '../support/per-test';
 
@@ -177,6 +179,20 @@ test('nor does success, with all that it comes with', async () => {
   expect([used, given]).toEqual([[accessToken, nextAccessToken], [refreshToken]]);
   expect(await token.refresh({ since: 1e12 })).toBe(false);
   expect(secretsIn([text, printed(token), printed(instance.events), printed(process.argv)].join('\n'))).toEqual([]);
+});
+
+test('nor does a process that ends with an error which nobody caught', async () => {
+  const code = `
+    const { RefreshError, SharedToken } = require(process.argv[1]);
+    const cause = Object.assign(new Error('Request failed'), { config: { data: process.env.CLIENT_SECRET } });
+    const refresh = async () => { throw new RefreshError('invalid_client', { cause, refreshToken: process.env.REFRESH_TOKEN }); };
+    new SharedToken(process.env.TOKEN_ID, { refresh }).get();`;
+  const env = { ...process.env, TOKEN_ID: tokenId(), CLIENT_SECRET: clientSecret, REFRESH_TOKEN: refreshToken };
+  const { status, stdout, stderr } = await run(process.execPath, ['--no-warnings', '-e', code, join(REPOSITORY, 'runtime')], { cwd: REPOSITORY, env });
+  expect([status, stdout]).toEqual([1, '']);
+  expect(stderr).toContain('Request failed');
+  expect(stderr).toContain('REFRESH_FAILED');
+  expect(secretsIn(stderr)).toEqual([]);
 });
 
 test('the search finds what it is for', async () => {
