@@ -3,7 +3,7 @@ import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { type Answer, claimOf, commitOf, refreshTokenFor } from './lease-writes';
 import type { Refresh, RefreshResult } from './public-types';
 import { type FailedHow, failureOf, type RefreshFailure, toFailure } from './refresh-failure';
-import { validateRefreshResult } from './refresh-result';
+import { refreshTokenToSave, validateRefreshResult } from './refresh-result';
 import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, LONGEST_LEASE_MS, SAVE_LIMIT_MS, timeEnoughToReplay } from './timing';
 import { tokenError } from './token-error';
 import { type Failure, isSameBase, type Lease, type TokenItem } from './token-item';
@@ -178,7 +178,7 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
         result = await means.refresh({ tokenId, signal, refreshToken: refreshToken() });
         return { ...validateRefreshResult(tokenId, result, issuedAt), tookMs: host.monotonic() - sentAt };
       } catch (error) {
-        saved = refreshTokenOf(error) ?? refreshTokenIn(result);
+        saved = refreshTokenToSave(() => refreshTokenOf(error) ?? result?.refreshToken);
         throw error;
       }
     });
@@ -244,14 +244,12 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
       tell('released', { leaseId, code });
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
+      // What was to be saved may be what the table refuses; that the refresh failed is told to all the same.
+      if (saved === undefined || error.code === 'TABLE_UNAVAILABLE') return;
+      saved = undefined;
+      await release(code, failure);
     }
   };
 
   return { run, isOver: () => leaseLeft() <= 0 };
-}
-
-/** What can be saved of an answer that was refused. */
-function refreshTokenIn(answer: RefreshResult | undefined): string | undefined {
-  const { refreshToken } = Object(answer) as { readonly refreshToken?: unknown };
-  return typeof refreshToken === 'string' && refreshToken.trim() ? refreshToken : undefined;
 }

@@ -1,8 +1,8 @@
-import { SharedTokenError, type SharedTokenErrorCode } from './errors';
+import type { SharedTokenError, SharedTokenErrorCode } from './errors';
 import { parseRetryAfter } from './retry-after';
 import { isStorableCode, UNKNOWN_CODE } from './storable-code';
 import { coolDown } from './timing';
-import { tokenError } from './token-error';
+import { isTokenError, tokenError } from './token-error';
 import type { Failure } from './token-item';
 
 /** Codes after which the same request cannot succeed soon: somebody has to mend the credentials. */
@@ -37,7 +37,7 @@ export type FailedHow = Pick<RefreshFailure, 'code'> & Partial<RefreshFailure>;
 /** Reads whatever `refresh` threw: our own errors, and the fields that OAuth and HTTP libraries put on theirs. */
 export function failureOf(tokenId: string, thrown: unknown, now: number): RefreshFailure {
   // One of another token is whatever else refresh threw.
-  if (thrown instanceof SharedTokenError && thrown.tokenId === tokenId) return { code: thrown.code, terminal: false, retryAfterMs: 0, error: thrown };
+  if (isTokenError(thrown) && thrown.tokenId === tokenId) return { code: thrown.code, terminal: false, retryAfterMs: 0, error: thrown };
   const { code, retryAfterMs } = read(thrown, now);
   return {
     code,

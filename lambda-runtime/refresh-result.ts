@@ -67,3 +67,13 @@ function expiryOf({ expiresIn, expiresAt }: RefreshResult, issuedAt: number, inv
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
+
+/** What can be saved of an answer that is of no use otherwise: a refresh token that an item can hold, in whatever `refresh` returned or threw. */
+export function refreshTokenToSave(given: () => unknown): string | undefined {
+  try {
+    const refreshToken = given();
+    return typeof refreshToken === 'string' && refreshToken.trim() && Buffer.byteLength(refreshToken) <= LARGEST_CREDENTIALS_BYTES ? refreshToken : undefined;
+  } catch {
+    return undefined; // a getter's own trouble
+  }
+}

@@ -119,7 +119,7 @@ test('whatever stands in an item: a token that was stored or fetched, or a known
     await Promise.all(batch.map(async item => live(item).catch((cause: unknown) => {
       throw new Error(`With ${canonical(item)}`, { cause });
     })));
-  }), { numRuns: 40, endOnFailure: true }); // to look for a smaller one takes minutes
+  }), { numRuns: 30, endOnFailure: true }); // to look for a smaller one takes minutes
   expect(Math.min(valid, invalid, lived / 4)).toBeGreaterThan(20); // else this says little
   await sleep(50);
 });

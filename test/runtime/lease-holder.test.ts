@@ -1,5 +1,6 @@
 import { SharedTokenError } from '../../lambda-runtime/errors';
 import type { SharedTokenEvent } from '../../lambda-runtime/public-types';
+import { tokenError } from '../../lambda-runtime/token-error';
 import { SimulatedTime } from '../support/simulated-process';
 import { fresh, simulatedProvider, type Way } from '../support/simulated-provider';
 
@@ -182,7 +183,7 @@ describe('a refresh that fails', () => {
   });
 
   test('and whose release gets no answer: the error is the refresh\'s', async () => {
-    const { refresh } = provider([10, new SharedTokenError('INVALID_REFRESH_RESULT', 'of no use', { tokenId: 'crm' })]);
+    const { refresh } = provider([10, tokenError('crm', 'INVALID_REFRESH_RESULT', 'of no use')]);
     time.faults = ({ operation }) => operation === 'release' ? denied : undefined;
     const process = time.process();
     expect(await time.errorOf(process.token({ refresh }).get())).toMatchObject({ code: 'INVALID_REFRESH_RESULT' });

@@ -1,5 +1,6 @@
 import { RefreshError, SharedTokenError } from '../../lambda-runtime/errors';
 import { failureOf, isFinal, type RefreshFailure, toFailure } from '../../lambda-runtime/refresh-failure';
+import { tokenError } from '../../lambda-runtime/token-error';
 
 const NOW = 1_700_000_000_000;
 const SECOND = 1_000;
@@ -72,9 +73,9 @@ describe('terminal answers', () => {
   test('and answers that no second try cures are final for the call that got them', () => {
     expect(isFinal(failed({ error: 'invalid_client' }))).toBe(true);
     for (const code of ['INVALID_REFRESH_RESULT', 'TOKEN_TOO_LARGE'] as const) {
-      expect(isFinal(failed(new SharedTokenError(code, 'x', { tokenId: 'crm' })))).toBe(true);
+      expect(isFinal(failed(tokenError('crm', code, 'x')))).toBe(true);
     }
-    expect(isFinal(failed(new SharedTokenError('REFRESH_TIMED_OUT', 'x', { tokenId: 'crm' })))).toBe(false);
+    expect(isFinal(failed(tokenError('crm', 'REFRESH_TIMED_OUT', 'x')))).toBe(false);
     expect(isFinal(failed({ status: 503 }))).toBe(false);
   });
 });
@@ -136,12 +137,17 @@ describe('the error for the callers', () => {
   });
 
   test('an error of another token is what refresh threw', () => {
-    const other = new SharedTokenError('COOLING_DOWN', 'x', { tokenId: 'erp' });
+    const other = tokenError('erp', 'COOLING_DOWN', 'x');
     expect(failed(other).error).toMatchObject({ code: 'REFRESH_FAILED', tokenId: 'crm', cause: other });
   });
 
+  test('one of our class that the user made is what refresh threw, too', () => {
+    const users = new SharedTokenError('COOLING_DOWN', 'sentinel-9f2c', { tokenId: 'crm' });
+    expect(failed(users)).toMatchObject({ code: 'COOLING_DOWN', error: { code: 'REFRESH_FAILED', message: expect.not.stringContaining('sentinel'), cause: users } });
+  });
+
   test('our own errors stay what they are', () => {
-    const own = new SharedTokenError('INVALID_REFRESH_RESULT', 'x', { tokenId: 'crm' });
+    const own = tokenError('crm', 'INVALID_REFRESH_RESULT', 'x');
     expect(failed(own)).toEqual({ code: 'INVALID_REFRESH_RESULT', terminal: false, retryAfterMs: 0, error: own });
   });
 });
