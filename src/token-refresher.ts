@@ -14,6 +14,7 @@ import { ENV } from './private/contract';
 import { SharedTokenTableError, warningId } from './private/errors';
 import { checkFailureQueue, newFailureQueue } from './private/failure-queue';
 import { GrantLedger } from './private/grant-ledger';
+import { warnOfLosableRefreshTokens } from './private/losable-refresh-tokens';
 import { newPrebuiltFunction, PREBUILT_FUNCTION_PROPS, settingsJson } from './private/prebuilt-refresher';
 import { Reference } from './private/reference';
 import { homeOf, refresherFunctionOf } from './private/refresher-function';
@@ -196,6 +197,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
     this.isUsed = schedule !== undefined;
     this.node.addValidation({ validate: () => this.warnOfNoUse() });
     if (schedule) this.node.addValidation({ validate: () => problemsOfAlias(this, fn, home) });
+    if (source.kind === 'settings' && source.settings.kind === 'refresh_token') this.node.addValidation({ validate: () => this.warnOfLoss() });
   }
 
   /** The environment variables by which a consumer that is no Lambda function finds the table and this refresher; `environmentOf` merges those of several. */
@@ -287,6 +289,12 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
     });
     AttachedFunction.of(consumer).setVariable(tokenIdVariable(this.tokenId));
     return { function: consumer.function, home: homeOf(consumer), after: [grant] };
+  }
+
+  /** Later refresh tokens are in the table alone. */
+  private warnOfLoss(): string[] {
+    warnOfLosableRefreshTokens(this, this.tokenId, this.table.identity);
+    return [];
   }
 
   /** Then the token is fetched at deployment at most, and nobody gets it through the refresher. */

@@ -5,6 +5,7 @@ import { DefinedFunction, problemOfOldNode } from './consumer';
 import { DEFAULT_AUTH_LIMIT_MS, DEFAULT_FUNCTION_TIMEOUT_MS, ENV, ENVIRONMENT_MAX_BYTES } from './contract';
 import { describe, Problem, SharedTokenTableError, warningId } from './errors';
 import { NamedRefresher, RefresherMap } from './refresher-map';
+import { renderedResource } from './rendered';
 import { refreshersVariable, timeoutVariable, Variable } from './variables';
 
 const ID = 'SharedTokenAttachment';
@@ -185,11 +186,9 @@ export class AttachedFunction extends Construct {
     return environment?.variables ?? {};
   }
 
-  /** All of the resource, overrides included. In the validation alone: it renders the layers, and CDK keeps what it renders first. */
+  /** In the validation alone. */
   private renderedProperties(): RenderedProperties {
-    const element = this.resource as unknown as { _toCloudFormation(): object };
-    const template = Stack.of(this).resolve(element._toCloudFormation()) as { Resources?: { [id: string]: { Properties?: RenderedProperties } } };
-    return Object.values(template.Resources ?? {})[0]?.Properties ?? {};
+    return renderedResource<RenderedProperties>(this.resource).Properties ?? {};
   }
 
   private render(value: string): string | undefined {
