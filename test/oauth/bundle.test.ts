@@ -61,6 +61,15 @@ describe('over https', () => {
     expect(await answerOf({ tokenUrl: server.url, credentials: CLIENT }, certificate)).toEqual({ accessToken: 'the-token', expiresIn: 60 });
   });
 
+  test('a redirect to http is not followed, to the same host neither', async () => {
+    const certificate = selfSignedCertificate();
+    const plain = stopLater(await WildServer.start(json({ access_token: `${SENTINEL}-token`, token_type: 'Bearer' })));
+    const server = stopLater(await WildServer.start(json({}, 307, { location: plain.url }), certificate));
+    expect(await answerOf({ tokenUrl: server.url, credentials: CLIENT }, certificate))
+      .toEqual({ code: 'REDIRECTED', message: expect.stringContaining(`a redirect to ${plain.origin}. `), isOfTheCore: true });
+    expect(plain.requests).toEqual([]);
+  });
+
   test('its certificate that has expired is not', async () => {
     const certificate = selfSignedCertificate({ notAfter: new Date(Date.now() - 86_400_000) });
     const server = stopLater(await WildServer.start(json({ access_token: `${SENTINEL}-token` }), certificate));

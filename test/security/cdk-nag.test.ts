@@ -84,12 +84,12 @@ describe('these checks can fail:', () => {
     expect(findingsOf(app, AwsSolutionsChecks).map(({ finding }) => finding)).toContain('AwsSolutions-SQS4, suppressed elsewhere: because it is ours');
   });
 
-  test('a suppression is of one finding at one construct', () => {
-    const [finding] = SUPPRESSIONS;
-    const found = { stack: 'Stack', construct: finding.constructs[0], finding: finding.finding };
-    expect(unsuppressed([found], SUPPRESSIONS)).toEqual([]);
-    expect(unsuppressed([{ ...found, construct: 'Elsewhere/Resource' }], SUPPRESSIONS)).toHaveLength(1);
-    expect(unsuppressed([{ ...found, finding: 'AwsSolutions-SQS4' }], SUPPRESSIONS)).toHaveLength(1);
+  test('a suppression is of one finding at one construct, and of one stack where it names one', () => {
+    const found = { stack: 'Stack', construct: 'Queue/Resource', finding: 'AwsSolutions-SQS3' };
+    const others = [{ ...found, construct: 'Other/Resource' }, { ...found, finding: 'AwsSolutions-SQS4' }];
+    const [anywhere, here] = ['Queue/Resource', 'Stack/Queue/Resource'].map(construct => [{ finding: found.finding, constructs: [construct], reason: 'None.' }]);
+    expect(unsuppressed([found, { ...found, stack: 'Other' }, ...others], anywhere)).toEqual(others);
+    expect(unsuppressed([found, { ...found, stack: 'Other' }, ...others], here)).toEqual([{ ...found, stack: 'Other' }, ...others]);
   });
 
   test('a suppression that nothing needs is found', () => {

@@ -1,6 +1,5 @@
 /** What a check says of a construct or a resource. */
 export interface Finding {
-  /** The stack, whose name is no matter for a suppression. */
   readonly stack: string;
   /** Where in its stack: a path of constructs, or a logical id. */
   readonly construct: string;
@@ -11,7 +10,7 @@ export interface Finding {
 /** A finding that stays, and why. */
 export interface Suppression {
   readonly finding: string;
-  /** Where in their stacks the constructs are. */
+  /** Where the constructs are: in any stack, or with the name of their stack before it, as in `Stack/Queue/Resource`. */
   readonly constructs: readonly string[];
   readonly reason: string;
   /**
@@ -22,8 +21,10 @@ export interface Suppression {
   readonly isForThisCdk?: boolean;
 }
 
+const isAt = (construct: string, found: Finding) => construct === found.construct || construct === `${found.stack}/${found.construct}`;
+
 const isOf = ({ finding, constructs, isForThisCdk = true }: Suppression, found: Finding) =>
-  isForThisCdk && found.finding === finding && constructs.includes(found.construct);
+  isForThisCdk && found.finding === finding && constructs.some(construct => isAt(construct, found));
 
 /** The findings that no suppression is for. */
 export function unsuppressed(findings: readonly Finding[], suppressions: readonly Suppression[]): Finding[] {
@@ -33,7 +34,7 @@ export function unsuppressed(findings: readonly Finding[], suppressions: readonl
 /** The constructs of suppressions in which nothing is found: as `finding at construct`. */
 export function unneeded(suppressions: readonly Suppression[], findings: readonly Finding[]): string[] {
   return suppressions.filter(({ isForThisCdk = true }) => isForThisCdk).flatMap(suppression => suppression.constructs
-    .filter(construct => !findings.some(found => found.construct === construct && isOf(suppression, found)))
+    .filter(construct => !findings.some(found => isAt(construct, found) && isOf(suppression, found)))
     .map(construct => `${suppression.finding} at ${construct}`));
 }
 

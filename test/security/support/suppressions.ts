@@ -17,7 +17,7 @@ export const SUPPRESSIONS: readonly Suppression[] = [
   },
   {
     finding: 'AwsSolutions-SQS3',
-    constructs: ['Failures/Resource'],
+    constructs: ['PrebuiltWithAllOfTheUsers/Failures/Resource', 'OwnRefresherOnDemand/Failures/Resource'],
     reason: 'The same where the queue is the user\'s own (`failureQueue`).',
   },
   {
@@ -28,12 +28,12 @@ export const SUPPRESSIONS: readonly Suppression[] = [
   },
   {
     finding: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole]',
-    constructs: [`${PREBUILT}/Role/Resource`],
+    constructs: [`PrebuiltInVpc/${PREBUILT}/Role/Resource`],
     reason: 'Only with `vpc`: what Lambda needs for network interfaces, which AWS extends when Lambda needs more, as it did in 2024 (`ec2:DescribeSubnets`). Most of it cannot be restricted to resources.',
   },
   {
     finding: 'AwsSolutions-SMG4',
-    constructs: ['CrmClient/Resource'],
+    constructs: ['CrmSecrets/CrmClient/Resource'],
     reason: 'In the examples: a credential of a third party, which Secrets Manager cannot rotate. A new value needs no deployment.',
   },
 ];
@@ -60,17 +60,20 @@ export const EXCEPTIONS: readonly Suppression[] = [
   },
   {
     finding: 'policy-managed[AWSLambdaVPCAccessExecutionRole]',
-    constructs: ['TokensCrmRoleF626713C'],
+    constructs: ['PrebuiltInVpc/TokensCrmRoleF626713C'],
     reason: 'As `AwsSolutions-IAM4` below.',
   },
   {
     finding: 'policy-resource[secretsmanager:GetSecretValue on arn:<AWS::Partition>:secretsmanager:eu-west-1:111111111111:secret:crm-client-??????]',
-    constructs: ['TokensCrmRoleDefaultPolicyAD1780FC'],
+    constructs: ['PrebuiltWithSecretByName/TokensCrmRoleDefaultPolicyAD1780FC'],
     reason: 'A secret that is imported by its name: Secrets Manager adds six characters to it, which are not known.',
   },
   {
     finding: 'table-protection',
-    constructs: ['TokensTableFC8D39D1', 'EncryptedTokensTable305F464F'],
+    constructs: [
+      ...['TableToThrowAway', 'SharedTokenPolicies', 'SharedTokenReactive', 'SharedTokenRefresher'].map(stack => `${stack}/TokensTableFC8D39D1`),
+      'SharedTokenPolicies/EncryptedTokensTable305F464F',
+    ],
     reason: 'Tables of tests, which are to go with their stacks (`RemovalPolicy.DESTROY`).',
   },
 ];
