@@ -1,4 +1,3 @@
-import type { inspect as Inspect, InspectOptions } from 'node:util';
 import { parseRetryAfter } from './retry-after';
 import { isStorableCode, UNKNOWN_CODE } from './storable-code';
 
@@ -26,7 +25,7 @@ export type SharedTokenErrorCode =
   | 'DECRYPTION_FAILED'
   /** To an operator alone: the item was changed between each look and the write after it. */
   | 'ITEM_CHANGED'
-  /** `refresh` threw, or the provider refused. The cause is the error that `refresh` threw. */
+  /** `refresh` threw, or the provider refused. `cause` tells what `refresh` threw, and `original()` is that itself. */
   | 'REFRESH_FAILED'
   /** `refresh` did not answer within the auth limit. */
   | 'REFRESH_TIMED_OUT'
@@ -51,37 +50,43 @@ export interface SharedTokenErrorDetails {
   readonly tokenId?: string | undefined;
   /** When the next refresh may be tried, in milliseconds since the epoch by the table's clock. */
   readonly retryAt?: number | undefined;
-  /** What led to it: what `refresh` threw, or what the table answered. */
+  /** What led to it: what `refresh` threw, or what the table answered. `error.cause` tells what of it may be logged, `error.original()` is the thing itself. */
   readonly cause?: unknown;
 }
 
-/** How `util.inspect`, and so `console`, asks what to show. */
-const INSPECT = Symbol.for('nodejs.util.inspect.custom');
-
-/**
- * Shows of its cause what says what happened (name, message and stack, and so on with its cause), and nothing else: HTTP libraries hang request and response on
- * their errors, credentials among them. To a program `cause` is what it is.
- */
+/** An error whose `cause` may be logged: HTTP libraries hang request and response on their errors, and those hold credentials. */
 class QuietError extends Error {
-  [INSPECT](_depth: number, options: InspectOptions, inspect: typeof Inspect): string {
-    return inspect(shown(this, Object.entries(this), LONGEST_CHAIN), options);
+  readonly #original: unknown;
+
+  constructor(message: string, cause: unknown) {
+    super(message, cause === undefined ? undefined : { cause: bare(cause, LONGEST_CHAIN) });
+    this.#original = cause;
+  }
+
+  /** What led to it, as it came: for a program that must know more of it than `cause` tells. It may hold credentials; a function, so that no log shows it. */
+  original(): unknown {
+    return this.#original;
   }
 }
 
 /** One that is its own cause must end, too. */
 const LONGEST_CHAIN = 8;
 
-function shown(error: unknown, fields: [string, unknown][], depth: number): Error {
-  class Shown extends Error {}
-  const one = Object.assign(new Shown(), Object.fromEntries(fields));
-  const show = (on: object, name: string, value: unknown) => Object.defineProperty(on, name, { value });
+/** Name, message, stack, code and cause: what says what happened. */
+function bare(error: unknown, depth: number): Error {
+  const one = new Error(`no error, but a value (${typeof error})`);
+  const show = (name: string, value: unknown) => Object.defineProperty(one, name, { value, writable: true, configurable: true });
   try {
-    const { name, stack, cause } = error instanceof Error ? error : { name: 'Error', stack: `(${typeof error})`, cause: undefined };
-    for (const on of [one, Shown]) show(on, 'name', String(name)); // a class that is minified has another name in the stack
-    show(one, 'stack', String(stack).replace(/^Error\b/, String(name)));
-    if (cause !== undefined && depth > 0) show(one, 'cause', shown(cause, [], depth - 1));
+    if (error instanceof QuietError) return error; // within: a proxy may refuse even to be asked that
+    if (!(error instanceof Error)) return one;
+    for (const name of ['name', 'message', 'stack'] as const) show(name, String(error[name]));
+    for (const name of ['code', 'status', 'requestId']) {
+      const value = (error as unknown as Record<string, unknown>)[name];
+      if (typeof value === 'number' || isStorableCode(value) || name === 'requestId') Object.assign(one, value !== undefined && { [name]: value });
+    }
+    if (error.cause !== undefined && depth > 0) show('cause', bare(error.cause, depth - 1));
   } catch {
-    show(one, 'stack', '(an error that cannot be shown)'); // of somebody's own making, with getters that throw
+    show('message', 'an error that cannot be read'); // of somebody's own making, with getters that throw
   }
   return one;
 }
@@ -108,7 +113,7 @@ export class SharedTokenError extends QuietError {
 
   /** @param code stable; what to tell cases apart by */
   constructor(readonly code: SharedTokenErrorCode, message: string, details: SharedTokenErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message, details.cause);
     this.tokenId = details.tokenId;
     this.retryAt = details.retryAt;
   }
@@ -152,7 +157,7 @@ export class RefreshError extends QuietError {
   constructor(code: string, options: RefreshErrorOptions = {}) {
     // Both come from the provider, and are shown by whoever logs the error.
     const storable = isStorableCode(code) ? code : UNKNOWN_CODE;
-    super(options.message ?? `The token could not be refreshed: ${storable}`, options.cause === undefined ? undefined : { cause: options.cause });
+    super(options.message ?? `The token could not be refreshed: ${storable}`, options.cause);
     this.code = storable;
     const { retryAfter } = options;
     this.retryAfter = typeof retryAfter === 'string' && parseRetryAfter(retryAfter, 0) === 0 ? undefined : retryAfter;

@@ -9,7 +9,7 @@ import type { TokenMeans } from './token-keeper';
 
 /** The error of a refresh of one's own that failed says more than the cool-down that it caused. */
 export function refreshFailed({ tokenId, memory }: TokenMeans, { error }: RefreshFailure, retryAt = memory.item?.failure?.retryAt): SharedTokenError {
-  return new SharedTokenError(error.code, error.message, { tokenId, retryAt, cause: error.cause });
+  return new SharedTokenError(error.code, error.message, { tokenId, retryAt, cause: error.original() });
 }
 
 /** What a decision ended with. */

@@ -43,13 +43,8 @@ export function failureOf(tokenId: string, thrown: unknown, now: number): Refres
     code,
     terminal: TERMINAL.has(code),
     retryAfterMs,
-    error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}): see the cause.`, { cause: causeOf(thrown) }),
+    error: tokenError(tokenId, 'REFRESH_FAILED', `refresh failed (${code}): see the cause.`, { cause: thrown }),
   };
-}
-
-/** A text would be shown as it is, whatever stands in it. */
-function causeOf(thrown: unknown): unknown {
-  return typeof thrown === 'object' && thrown !== null ? thrown : new Error(`refresh threw no error, but a ${typeof thrown}`);
 }
 
 /** What was thrown may be anything, with getters that throw themselves. */

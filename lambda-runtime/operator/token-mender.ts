@@ -88,7 +88,7 @@ export function tokenMender({ tokenId, host, clock, store }: OperatorMeans): Tok
     const isPolicys = error instanceof SharedTokenError && error.code === 'ACCESS_DENIED' && (error.cause as Error | undefined)?.name === 'AccessDeniedException';
     if (!isPolicys) return error;
     return tokenError(tokenId, error.code, 'the table refuses these AWS credentials: grant them this token id and the table\'s key (`tokens.grantOperate(role, tokenId)`).', {
-      cause: error.cause,
+      cause: error.original(),
     });
   };
 

@@ -34,8 +34,9 @@ test.each([
   time.faults = () => fault;
   const error = await time.errorOf(time.process().token().get({ timeoutMs: 1_500 }));
   expect(error).toMatchObject({ name: 'SharedTokenError', code: 'TABLE_UNAVAILABLE', tokenId: 'crm', message: expect.stringContaining(words) });
-  expect((error as SharedTokenError).cause).toBeInstanceOf(TableTrouble);
-  expect((error as SharedTokenError).cause).toMatchObject({ throttled: fault === 'throttled' });
+  const trouble = (error as SharedTokenError).original();
+  expect(trouble).toBeInstanceOf(TableTrouble);
+  expect(trouble).toMatchObject({ throttled: fault === 'throttled' });
   expect(time.passed).toBeLessThanOrEqual(1_500);
   expect(time.passed).toBeGreaterThan(1_000);
 });
