@@ -39,6 +39,7 @@ test('what a document links to in this repository exists', () => {
 test.each([
   ['client-dynamodb', 'dynamodb-token-store.ts'],
   ['lib-dynamodb', 'dynamodb-token-store.ts'],
+  ['client-kms', 'encryption/kms-data-keys.ts'],
   ['client-lambda', 'lambda-refresher.ts'],
   ['client-secrets-manager', 'oauth/secrets-manager.ts'],
   ['client-ssm', 'oauth/ssm.ts'],
@@ -50,7 +51,7 @@ test.each([
 test('the pure core imports nothing that does I/O', () => {
   const runtime = files.filter(({ path }) => path.startsWith('lambda-runtime/') && path.endsWith('.ts'));
   for (const core of [
-    'decide', 'timing', 'dynamodb-requests', 'token-item', 'refresh-result', 'refresh-failure', 'lease-writes', 'source-name', 'storable-code',
+    'decide', 'timing', 'dynamodb-requests', 'token-item', 'refresh-result', 'refresh-failure', 'lease-writes', 'source-name', 'storable-code', 'retry-after',
   ]) {
     const text = runtime.find(({ path }) => path === `lambda-runtime/${core}.ts`)?.text;
     expect(text).toBeDefined();
