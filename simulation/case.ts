@@ -45,6 +45,8 @@ export interface Case {
   readonly revocations: number;
   /** How often somebody deletes the item. */
   readonly deletions: number;
+  /** How often somebody on call ends a lease, clears a failure or has the token expire. */
+  readonly operations: number;
   /** Idle days in the middle, so that the time to live comes to pass. */
   readonly idleDays: number;
   /** A holder of a later version, which renews its lease. */
@@ -103,5 +105,6 @@ export function caseOf(seed: number, limits: CaseLimits = {}): Case {
     scheduledEvents: random.chance(0.2) ? random.between(1, 3) : 0,
     hasLogIn: random.chance(0.004),
     hasRefresher: random.chance(0.15),
+    operations: random.chance(0.15) ? random.between(1, 4) : 0,
   };
 }

@@ -173,6 +173,7 @@ function settingsOf({ instances, provider, start }: SmallWorld): Case {
     functionTimeouts: [30_000],
     revocations: 1,
     deletions: 0,
+    operations: 0,
     idleDays: 0,
     hasRenewer: false,
     hasReaders: false,

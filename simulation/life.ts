@@ -1,6 +1,7 @@
 import { AskedFunction } from './asked-function';
 import type { Clocks } from './instance';
 import type { AuthCall } from './observer';
+import { letSomebodyOperate } from './operator';
 import { Random } from './random';
 import { TOKEN_ID } from './token-id';
 import type { Member, World } from './world';
@@ -35,6 +36,7 @@ export function liveIn(world: World): void {
   if (settings.hasRenewer) new Renewer(world).start();
   if (settings.scheduledEvents > 0) runSchedule(world);
   if (settings.hasLogIn) letSomebodyLogIn(world);
+  letSomebodyOperate(world);
   const end = settings.durationMs + settings.idleDays * DAY;
   if (settings.idleDays > 0) scheduler.after(settings.durationMs + random.between(0, settings.idleDays * DAY - SECOND), () => sweep(world));
   scheduler.after(end, () => settle(world));

@@ -26,6 +26,9 @@ export interface Violation {
   readonly at: number;
 }
 
+/** What an operator writes. */
+export type Mend = 'end lease' | 'clear failure' | 'expire';
+
 /** An applied or refused write, with the item before and after. */
 export interface Written {
   readonly instance: Instance;
@@ -43,12 +46,12 @@ interface LeaseRecord {
   order: number;
   hasSent: boolean;
   isGivenBack: boolean;
-  /** Its item was removed: whatever its holder does now is nobody's fault. */
+  /** Its item was removed, or an operator ended it: whatever its holder does now is nobody's fault. */
   isVoid: boolean;
-  /** Its item was removed since. */
+  /** Its item was removed since, or an operator ended it. */
   isRemoved: boolean;
   /**
-   * The item was removed, and a former holder stored its late answer since: which of the two is newer cannot be told, if they were issued within seconds.
+   * The item was removed, or the lease ended by an operator, and a former holder stored its late answer since: which of the two is newer cannot be told, if they were issued within seconds.
    * A limit of the protocol that is known.
    */
   isOvertaken: boolean;
@@ -69,6 +72,8 @@ interface Credential {
   readonly issued: Issued;
   readonly instance: Instance;
   readonly lease: LeaseRecord;
+  /** Of the request that brought it. */
+  readonly number: number;
   /** Later leases outrank earlier ones, and later requests those that were sent before them under the same lease. */
   readonly rank: number;
 }
@@ -105,8 +110,8 @@ const DRIFT_MS = 50;
 export class Observer {
   readonly checks = noChecks();
   violation: Violation | undefined;
-  /** Told of every write that changed the item, and which lease somebody is about to take over. */
-  readonly hooks: { onWrite?: (write: Write) => void; onClaimSent?: (ended: string | undefined) => void } = {};
+  /** Told of every write that changed the item, which lease somebody is about to take over, and that somebody has claimed. */
+  readonly hooks: { onWrite?: (write: Write) => void; onClaimSent?: (ended: string | undefined) => void; onClaimed?: () => void } = {};
 
   private readonly leases = new Map<string, LeaseRecord>();
   private readonly openCalls = new Set<AuthCall>();
@@ -120,6 +125,7 @@ export class Observer {
   private authCalls = 0;
   /** By which request the stored token was fetched. */
   private storedRank = 0;
+  private storedNumber = 0;
   /** Leases since the last token under which the provider was asked. */
   private attempts = 0;
   /** Under which lease the last failure was recorded. */
@@ -166,6 +172,7 @@ export class Observer {
     else if (write.kind === 'renew') this.moved(write.renewal, written);
     else this.released(write.release, written);
     this.hooks.onWrite?.(write);
+    if (write.kind === 'claim') this.hooks.onClaimed?.();
   }
 
   /** The item was removed: by time to live, or by an operator. All leases are void. */
@@ -177,13 +184,42 @@ export class Observer {
     }
     for (const lease of this.leases.values()) {
       lease.isRemoved = true;
-      if (lease.end < this.scheduler.now) continue;
-      this.voidUntil = Math.max(this.voidUntil, lease.end);
-      lease.end = this.scheduler.now;
-      lease.isVoid = true;
+      this.makeVoid(lease);
     }
     this.storedRank = 0;
+    this.storedNumber = 0;
     this.attempts = 0;
+  }
+
+  /** An operator changed what it had seen, and nothing else. Where that was a lease or a failure, I1 and I6 are the operator's from there on. */
+  mended(mend: Mend, { seen, before, after }: Pick<Written, 'before' | 'after'> & { readonly seen: Attributes }): void {
+    const isUntouched = (name: string) => before?.[name] === after?.[name];
+    this.expect('I2', ['accessToken', 'generation'].every(isUntouched), () => `an operator's ${mend} changes the token`);
+    this.expect('credentials', isUntouched('refreshToken'), () => `an operator's ${mend} changes the refresh token`);
+    if (mend === 'expire') {
+      this.expect('I2', baseOf(before) === baseOf(seen), () => 'an operator has another token expire than it saw');
+      return;
+    }
+    if (mend === 'clear failure') {
+      this.expect('I6', isSame(before?.failure, seen.failure, 'at', 'count'), () => 'an operator clears another failure than it saw');
+      this.attempts = 0;
+      return;
+    }
+    this.expect('I1', isSame(before?.lease, seen.lease, 'id', 'until'), () => 'an operator ends another lease than it saw');
+    // Its death, if it is dead, or its failure, if it will fail, is not recorded.
+    this.attempts = ((before?.failure ?? {}) as Partial<Failure>).count ?? 0;
+    const lease = this.leases.get((before?.lease as Lease).id);
+    if (lease === undefined) return;
+    lease.isRemoved = true;
+    this.makeVoid(lease);
+  }
+
+  /** Its holder cannot know. */
+  private makeVoid(lease: LeaseRecord): void {
+    if (lease.end < this.scheduler.now) return;
+    this.voidUntil = Math.max(this.voidUntil, lease.end);
+    lease.end = this.scheduler.now;
+    lease.isVoid = true;
   }
 
   // --- the provider -----------------------------------------------------------------------------------------------------------------------
@@ -228,7 +264,7 @@ export class Observer {
 
   /** The answer has reached a living process. */
   credentialReceived(instance: Instance, issued: Issued, { lease, number }: AuthCall): void {
-    this.credentials.push({ issued, instance, lease, rank: lease.order * 1_000 + number });
+    this.credentials.push({ issued, instance, lease, number, rank: lease.order * 1_000 + number });
   }
 
   // --- the callers ------------------------------------------------------------------------------------------------------------------------
@@ -346,8 +382,12 @@ export class Observer {
     const knows = !('lease' in onlyIf) && instance.known?.failure?.at === endured?.at;
     this.expect('I6', !isOfLaterAttempt || !knows || after?.failure !== undefined, () => `${instance.name}'s late commit ends the pause that a later attempt was told to make`);
     const rank = mine?.rank ?? 0;
-    this.expect('I2', rank >= this.storedRank, () => `${instance.name} overwrites a token that was fetched later`);
+    const number = mine?.number ?? 0;
+    // Who does not know that its lease has ended may still send, and then its answer is the newer one.
+    const isLaterRequest = mine?.lease.isRemoved === true && number > this.storedNumber;
+    this.expect('I2', rank >= this.storedRank || isLaterRequest, () => `${instance.name} overwrites a token that was fetched later`);
     this.storedRank = rank;
+    this.storedNumber = number;
     const isRemoved = mine?.lease.isRemoved ?? false;
     if (!('lease' in onlyIf)) for (const lease of this.leases.values()) if (lease.order > order && (isRemoved || lease.isRemoved)) lease.isOvertaken = true;
     this.newestCommitted = Math.max(this.newestCommitted, rank);
@@ -457,6 +497,11 @@ export class Observer {
 
 function newLease(id: string, end: number): LeaseRecord {
   return { id, end, order: 0, hasSent: false, isGivenBack: false, isVoid: false, isRemoved: false, isOvertaken: false, base: '', refreshToken: undefined };
+}
+
+function isSame(one: unknown, other: unknown, ...fields: readonly string[]): boolean {
+  const of = (map: unknown) => fields.map(field => (map as Attributes | undefined)?.[field]).join(' ');
+  return of(one) === of(other);
 }
 
 function baseOf(item: Attributes | undefined): string {

@@ -1,7 +1,9 @@
 /*
  * What the simulator takes from the runtime, and where the loading of a broken copy begins.
  */
-export { claimRequest, commitRequest, readRequest, releaseRequest, renewRequest } from '../lambda-runtime/dynamodb-requests';
+export {
+  claimRequest, clearFailureRequest, commitRequest, endLeaseRequest, expireRequest, readRequest, releaseRequest, renewRequest,
+} from '../lambda-runtime/dynamodb-requests';
 export { RefreshError, SharedTokenError } from '../lambda-runtime/errors';
 export { RefresherTrouble } from '../lambda-runtime/refresher-port';
 export { TokenClient } from '../lambda-runtime/token-client';

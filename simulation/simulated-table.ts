@@ -3,6 +3,9 @@ import {
 } from './expression';
 import type { GetRequest, UpdateRequest } from '../lambda-runtime/dynamodb-requests';
 
+/** A write of the runtime, or of an operator. */
+type AnyUpdate = Omit<UpdateRequest, 'ReturnValues' | 'ReturnValuesOnConditionCheckFailure'>;
+
 /** What an update came to: the new item, or the old one where the condition failed. */
 export interface UpdateReply {
   readonly applied: boolean;
@@ -53,7 +56,7 @@ export class SimulatedTable {
   }
 
   /** @throws ValidationException where DynamoDB would */
-  update(request: UpdateRequest): UpdateReply {
+  update(request: AnyUpdate): UpdateReply {
     const { update, condition } = parsedOf(request);
     const key = keyOf(request.Key);
     const old = this.items.get(key);
@@ -80,7 +83,7 @@ function projectionOf(text: string, names: Scope['names']): readonly string[] {
   return projection;
 }
 
-function parsedOf(request: UpdateRequest): ParsedRequest {
+function parsedOf(request: AnyUpdate): ParsedRequest {
   const text = `${request.UpdateExpression}|${request.ConditionExpression}`;
   let parsed = parsedRequests.get(text);
   if (parsed === undefined) {
@@ -95,7 +98,7 @@ function parsedOf(request: UpdateRequest): ParsedRequest {
 }
 
 /** Every name and value that is defined must be used, and the other way round. */
-function checkUses(uses: ReadonlySet<string>, { ExpressionAttributeNames: names, ExpressionAttributeValues: values }: UpdateRequest): void {
+function checkUses(uses: ReadonlySet<string>, { ExpressionAttributeNames: names, ExpressionAttributeValues: values }: AnyUpdate): void {
   let defined = 0;
   for (const all of [names, values]) {
     for (const name in all) {

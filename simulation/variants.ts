@@ -14,6 +14,7 @@ export interface Variant {
   readonly breaks: readonly Invariant[];
   /** From outside, where that is possible. */
   readonly rewrite?: Rewrite;
+  readonly rewriteMend?: Subject['rewriteMend'];
   readonly wrapStore?: (store: TokenStore) => TokenStore;
   readonly wrapHost?: (host: Host, instance: Instance) => Host;
   /** Else in a private copy. */
@@ -21,10 +22,11 @@ export interface Variant {
 }
 
 /** The code under test with this defect in it. */
-export function subjectOf({ patch, rewrite, wrapStore, wrapHost }: Variant): Subject {
+export function subjectOf({ patch, rewrite, rewriteMend, wrapStore, wrapHost }: Variant): Subject {
   return {
     runtime: patch === undefined ? realRuntime : brokenRuntime(patch),
     ...(rewrite === undefined ? {} : { rewrite }),
+    ...(rewriteMend === undefined ? {} : { rewriteMend }),
     ...(wrapStore === undefined ? {} : { wrapStore }),
     ...(wrapHost === undefined ? {} : { wrapHost }),
   };
@@ -161,6 +163,23 @@ export const VARIANTS: readonly Variant[] = [
     name: 'a refresher does whatever it is asked',
     breaks: ['I6'],
     patch: { file: 'forced-refresh.ts', find: /now < aheadWindowFrom\(token\)/, replace: 'false' },
+  },
+  {
+    name: 'an operator ends whatever lease is there',
+    breaks: ['I1'],
+    rewriteMend: (request, mend) => mend !== 'end lease' ? request : {
+      ...request, ConditionExpression: 'attribute_exists(#lease)', ExpressionAttributeNames: { '#lease': 'lease' }, ExpressionAttributeValues: {},
+    },
+  },
+  {
+    name: 'an operator has whatever token expire that is there',
+    breaks: ['I2'],
+    rewriteMend: (request, mend) => mend !== 'expire' ? request : {
+      ...request,
+      ConditionExpression: 'attribute_exists(#expiresAt)',
+      ExpressionAttributeNames: { '#expiresAt': 'expiresAt' },
+      ExpressionAttributeValues: { ':expiresAt': request.ExpressionAttributeValues[':expiresAt'] },
+    },
   },
 ];
 

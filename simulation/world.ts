@@ -4,7 +4,7 @@ import type { Case } from './case';
 import type { Attributes } from './expression';
 import { type Clocks, Instance } from './instance';
 import { type Carrier, timedCarrier } from './network';
-import { Observer, type TokenCall } from './observer';
+import { type Mend, Observer, type TokenCall } from './observer';
 import { Provider } from './provider';
 import { Random } from './random';
 import type { Runtime } from './runtime';
@@ -14,6 +14,7 @@ import { Capacity, createSimulatedStore, parserOf, type Rewrite } from './simula
 import { SimulatedTable } from './simulated-table';
 import { TOKEN_ID } from './token-id';
 import { Trace } from './trace';
+import type { OperatorRequest } from '../lambda-runtime/dynamodb-requests';
 import type { Host, TableClock } from '../lambda-runtime/host';
 import type { CallOptions, RefreshAsk, SharedTokenOptions } from '../lambda-runtime/public-types';
 import type { TokenClient } from '../lambda-runtime/token-client';
@@ -28,6 +29,8 @@ const LONGEST_SETTLING_MS = 40 * 60_000;
 export interface Subject {
   readonly runtime: Runtime;
   readonly rewrite?: Rewrite;
+  /** The same of what operators write. */
+  readonly rewriteMend?: (request: OperatorRequest, mend: Mend) => OperatorRequest;
   readonly wrapStore?: (store: TokenStore) => TokenStore;
   readonly wrapHost?: (host: Host, instance: Instance) => Host;
 }

@@ -1,7 +1,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, DynamoDBDocumentClient, GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import { claimRequest, commitRequest, readRequest, releaseRequest, type UpdateRequest } from '../../lambda-runtime/dynamodb-requests';
+import {
+  claimRequest, clearFailureRequest, commitRequest, endLeaseRequest, expireRequest, type OperatorRequest, readRequest, releaseRequest,
+  type UpdateRequest,
+} from '../../lambda-runtime/dynamodb-requests';
 import type { Base, Failure, Lease } from '../../lambda-runtime/token-item';
 import { parseCondition, ValidationException } from '../../simulation/expression';
 import { Random } from '../../simulation/random';
@@ -14,7 +17,8 @@ class Requests {
 
   next(): UpdateRequest {
     const { random } = this;
-    const kind = random.pick(['claim', 'commit', 'late commit', 'release']);
+    const kind = random.pick(['claim', 'commit', 'late commit', 'release', 'mend']);
+    if (kind === 'mend') return this.mend();
     if (kind === 'claim') {
       return claimRequest(this.table, 'crm', {
         lease: this.lease(),
@@ -40,6 +44,16 @@ class Requests {
       })),
       expireAfter: this.maybe(() => this.number()),
     });
+  }
+
+  /** An operator's, which here is told what it did. */
+  private mend(): UpdateRequest {
+    const requests: [OperatorRequest, ...OperatorRequest[]] = [
+      endLeaseRequest(this.table, 'crm', this.lease()),
+      clearFailureRequest(this.table, 'crm', this.failure()),
+      expireRequest(this.table, 'crm', { generation: this.number(), issuedAt: this.number() }, this.number()),
+    ];
+    return { ...this.random.pick(requests), ReturnValues: 'ALL_NEW', ReturnValuesOnConditionCheckFailure: 'ALL_OLD' };
   }
 
   private number(): number {
