@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { CODES, ended, prototypes, unhandledRejections } from './support/outcome';
+import { CODES, ended, prototypes } from './support/outcome';
 import { hostileAnswer, hostileRefresh, hostileThrown, plainAnswer, PROVIDERS } from './support/provider-answers';
 import { getWire, putWire } from './support/wire-table';
 import { canonical, isValid, type WireItem } from './support/wire-values';
@@ -17,11 +18,10 @@ import { tablePerFile } from '../support/per-test';
  */
 jest.setTimeout(120_000);
 const { table } = tablePerFile();
-const unhandled = unhandledRejections();
 const prototypesBefore = prototypes();
-afterEach(() => {
+afterEach(async () => {
+  await sleep(20); // jest fails a test for a rejection that nobody handles, while it runs
   expect(prototypes()).toBe(prototypesBefore);
-  expect(unhandled).toEqual([]);
 });
 
 const NOW = Date.now();

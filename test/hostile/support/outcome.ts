@@ -36,12 +36,3 @@ function inspectedSafely(value: unknown): string {
 export function prototypes(): string {
   return [Object, Array, Function, String, Number, Map, Set, Promise, Error].map(({ prototype }) => Reflect.ownKeys(prototype).map(String).join()).join('\n');
 }
-
-/** Notes rejections that nobody handled, from now until the file's tests are over. */
-export function unhandledRejections(): readonly unknown[] {
-  const seen: unknown[] = [];
-  const note = (reason: unknown) => { seen.push(reason); };
-  beforeAll(() => { process.on('unhandledRejection', note); });
-  afterAll(() => { process.off('unhandledRejection', note); });
-  return seen;
-}
