@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** The part of a CloudFormation template that is read here. */
 export interface Template {
   readonly Resources: Readonly<Record<string, TemplateResource>>;
@@ -45,7 +47,15 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'AWS::Lambda::Url': ({ name }) => ({ attributes: { FunctionUrl: `https://${name.toLowerCase()}.lambda-url.example.com/` } }),
   'AWS::SecretsManager::Secret': ({ name, arn }) => ({ ref: arn('secretsmanager', `secret:${name}-Ab12Cd`) }),
   'AWS::SQS::Queue': ({ name, arn }) => ({ attributes: { Arn: arn('sqs', name) } }),
+  'AWS::KMS::Key': ({ name, arn }) => ({ attributes: { Arn: arn('kms', `key/${uuidOf(name)}`) } }),
+  'AWS::IAM::Role': ({ name }) => ({ ref: name, attributes: { Arn: `arn:aws:iam::${ACCOUNT}:role/${name}` } }),
+  'AWS::Logs::LogGroup': ({ name, arn }) => ({ ref: name, attributes: { Arn: arn('logs', `log-group:${name}:*`) } }),
 };
+
+/** The id of a key is a UUID: the same one for the same name. */
+function uuidOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
+}
 
 /**
  * What CloudFormation makes of a template's values once the resources exist: references become names and ARNs. It knows what the templates of this repository hold;
@@ -56,8 +66,8 @@ export class DeployedStack {
 
   /** The physical name of a resource. */
   nameOf(logicalId: string): string {
-    this.resource(logicalId);
-    return `${this.options.stackName}-${logicalId}`;
+    const { TableName } = this.resource(logicalId).Properties ?? {};
+    return typeof TableName === 'string' ? TableName : `${this.options.stackName}-${logicalId}`;
   }
 
   /** The logical ids of all resources of a type. */

@@ -1,7 +1,7 @@
 import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { SharedTokenTable } from '../../src';
-import { startEmbeddedTable, type EmbeddedDynamoDbOptions, type JsonObject, type StartedEmbeddedTable } from '../../testing-kit';
+import { startEmbeddedTable, type JsonObject, type StartedEmbeddedTable, type StartEmbeddedTableOptions } from '../../testing-kit';
 
 /** The template of a stack with a token table and nothing else. */
 export function tokenTableTemplate(): JsonObject {
@@ -11,6 +11,6 @@ export function tokenTableTemplate(): JsonObject {
 }
 
 /** An embedded table, made from the synthesized template. Stop it when the test is over. */
-export async function startTokenTable(options: EmbeddedDynamoDbOptions = {}): Promise<StartedEmbeddedTable> {
+export async function startTokenTable(options: Omit<StartEmbeddedTableOptions, 'template'> = {}): Promise<StartedEmbeddedTable> {
   return startEmbeddedTable({ template: tokenTableTemplate(), ...options });
 }

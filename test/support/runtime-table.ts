@@ -6,9 +6,9 @@ import { type FaultDecision, FaultProxy, type ProxiedRequest } from '../../testi
 
 /** The embedded table as the runtime reaches it: through a proxy that a test can tell to break things, and beside it a way past the proxy. */
 export class RuntimeTable {
-  static async start(): Promise<RuntimeTable> {
+  static async start(tableName?: string): Promise<RuntimeTable> {
     const clock = { ahead: 0 };
-    const table = await startTokenTable({ now: () => Date.now() + clock.ahead });
+    const table = await startTokenTable({ now: () => Date.now() + clock.ahead, tableName });
     const requests: ProxiedRequest[] = [];
     const self: { faults: FaultDecision } = { faults: () => undefined };
     const proxy = await FaultProxy.start(table.endpoint, request => {

@@ -7,7 +7,7 @@ import {
   TransactGetCommand, TransactWriteCommand, UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { type CallName, type Probe, TOKENS } from './probes';
-import { claimRequest, readRequest } from '../../../lambda-runtime/dynamodb-requests';
+import { claimRequest, clearFailureRequest, endLeaseRequest, expireRequest, lookRequest, readRequest } from '../../../lambda-runtime/dynamodb-requests';
 import { ENV } from '../../../src/private/contract';
 import { PROBER_ENV } from '../stacks/contract';
 
@@ -19,6 +19,9 @@ const table = process.env[ENV.TABLE] ?? '';
 
 /** A token that nobody has claimed yet, for `TOKENS.NEW`. */
 const UNCLAIMED = `bot-${randomUUID()}`;
+
+/** What an operator says that was seen, so that nothing is changed. */
+const NEVER_SEEN = { id: 'never', until: 1, at: 1, count: -1, generation: -1, issuedAt: 1 };
 
 /** Makes the call of a probe. */
 export async function makeCall({ call, tokenId = '', qualifier }: Probe): Promise<unknown> {
@@ -85,6 +88,41 @@ const CALLS: Readonly<Record<CallName, (tokenId: string, qualifier: string | und
     const claim = { lease, base: undefined, ended: undefined, endured: undefined, failure: undefined, expireAfter: Math.ceil(now / 1_000) + 3_600 };
     return documents.send(new UpdateCommand(claimRequest(table, tokenId, claim)));
   },
+
+  look: async tokenId => documents.send(new GetCommand(lookRequest(table, tokenId))),
+
+  endLease: async tokenId => documents.send(new UpdateCommand(endLeaseRequest(table, tokenId, NEVER_SEEN))),
+
+  clearFailure: async tokenId => documents.send(new UpdateCommand(clearFailureRequest(table, tokenId, NEVER_SEEN))),
+
+  expire: async tokenId => documents.send(new UpdateCommand(expireRequest(table, tokenId, NEVER_SEEN, Date.now()))),
+
+  endLeaseForOldItem: async tokenId => documents.send(new UpdateCommand({
+    ...endLeaseRequest(table, tokenId, NEVER_SEEN), ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  })),
+
+  endLeaseForNewItem: async tokenId => documents.send(new UpdateCommand({ ...endLeaseRequest(table, tokenId, NEVER_SEEN), ReturnValues: 'ALL_NEW' })),
+
+  endLeaseForOldItemInTransaction: async tokenId => {
+    const { ReturnValues, ...Update } = endLeaseRequest(table, tokenId, NEVER_SEEN); // which transactions do not have
+    return documents.send(new TransactWriteCommand({ TransactItems: [{ Update: { ...Update, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } }] }));
+  },
+
+  setToken: async tokenId => documents.send(new UpdateCommand({
+    TableName: table,
+    Key: { tokenId },
+    UpdateExpression: 'SET accessToken = :token',
+    ConditionExpression: 'lease.id = :never',
+    ExpressionAttributeValues: { ':token': 'of an operator', ':never': NEVER_SEEN.id },
+  })),
+
+  compareToken: async tokenId => documents.send(new UpdateCommand({
+    TableName: table,
+    Key: { tokenId },
+    UpdateExpression: 'REMOVE lease',
+    ConditionExpression: 'begins_with(accessToken, :guess) AND lease.id = :never',
+    ExpressionAttributeValues: { ':guess': 'a', ':never': NEVER_SEEN.id },
+  })),
 
   /** Asks the refresher as the runtime does, or by one of the names that the schedule and a deployment use. */
   invokeRefresher: async (_, qualifier) => lambda.send(new InvokeCommand({

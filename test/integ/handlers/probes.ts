@@ -3,7 +3,8 @@ import { SCHEDULE_ALIAS } from '../../../src/private/contract';
 /** The calls that can be tried: `calls.ts` makes them. */
 export type CallName =
   | 'readAsRuntime' | 'readRefreshToken' | 'readWholeItem' | 'readInBatch' | 'readInTransaction' | 'readReadableInTransaction' | 'readByPartiQl' | 'query' | 'scan'
-  | 'putItem' | 'deleteItem' | 'writeInTransaction' | 'update' | 'claimFirst' | 'invokeRefresher' | 'readSecret';
+  | 'putItem' | 'deleteItem' | 'writeInTransaction' | 'update' | 'claimFirst' | 'invokeRefresher' | 'readSecret'
+  | 'look' | 'endLease' | 'clearFailure' | 'expire' | 'endLeaseForOldItem' | 'endLeaseForNewItem' | 'endLeaseForOldItemInTransaction' | 'setToken' | 'compareToken';
 
 /** What becomes of a call. `old item`: its condition failed, and the item came with the error. */
 export type Outcome = 'allowed' | 'denied' | 'old item' | 'no old item' | `failed: ${string}`;
@@ -78,7 +79,26 @@ const ROLES_AND_PROBES = {
     claimOfOther: { call: 'claimFirst', tokenId: TOKENS.FOREIGN, expected: 'denied' },
     ...NEVER,
   },
-  /** The same, of a table with a customer's key: of the key it may use `kms:Decrypt` alone, through DynamoDB. */
+  /** `tokens.grantOperate`. The conditions of its writes never hold. */
+  operator: {
+    look: { call: 'look', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    token: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    refreshToken: { call: 'readRefreshToken', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    wholeItem: { call: 'readWholeItem', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    endLease: { call: 'endLease', tokenId: TOKENS.GRANTED, expected: 'no old item' },
+    clearFailure: { call: 'clearFailure', tokenId: TOKENS.GRANTED, expected: 'no old item' },
+    expire: { call: 'expire', tokenId: TOKENS.GRANTED, expected: 'no old item' },
+    oldItem: { call: 'endLeaseForOldItem', tokenId: TOKENS.GRANTED, expected: 'open' },
+    oldItemInTransaction: { call: 'endLeaseForOldItemInTransaction', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    newItem: { call: 'endLeaseForNewItem', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    setToken: { call: 'setToken', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    compareToken: { call: 'compareToken', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    otherToken: { call: 'look', tokenId: TOKENS.FOREIGN, expected: 'denied' },
+    endLeaseOfOther: { call: 'endLease', tokenId: TOKENS.FOREIGN, expected: 'denied' },
+    claim: { call: 'claimFirst', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    ...NEVER,
+  },
+  /** As `refreshing`, of a table with a customer's key: of the key it may use `kms:Decrypt` alone, through DynamoDB. */
   refreshingEncrypted: {
     claim: { call: 'claimFirst', tokenId: TOKENS.NEW, expected: 'allowed' },
     claimOfStored: { call: 'claimFirst', tokenId: TOKENS.NEW, expected: 'old item' },

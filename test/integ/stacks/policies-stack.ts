@@ -46,12 +46,14 @@ export class PoliciesStack extends Stack {
     })])) as Record<Role, lambda.Function>;
   }
 
-  /** Each gets what `attachTo` grants, and nothing else; but the one without the key, which is granted by hand what the library would never leave out. */
+  /** Each gets what `attachTo` grants, or `grantOperate`, and nothing else; but the one without the key, which is granted by hand what the library would never leave out. */
   private giveRoles(encrypted: SharedTokenTable): void {
-    const { reader, patternReader, refreshing, readerEncrypted, refreshingEncrypted, withoutKey } = this.probers;
+    const { reader, patternReader, refreshing, operator, readerEncrypted, refreshingEncrypted, withoutKey } = this.probers;
     this.refresher.attachTo(reader);
     this.tokens.attachTo(patternReader, { access: TokenAccess.READ, tokenIds: [BOTS] });
     this.tokens.attachTo(refreshing, { tokenIds: [TOKENS.GRANTED, BOTS] });
+    operator.addEnvironment(ENV.TABLE, this.tokens.tableName);
+    this.tokens.grantOperate(operator, TOKENS.GRANTED);
     encrypted.attachTo(readerEncrypted, { access: TokenAccess.READ, tokenIds: [TOKENS.GRANTED] });
     encrypted.attachTo(refreshingEncrypted, { tokenIds: [BOTS] });
     withoutKey.addEnvironment(ENV.TABLE, encrypted.tableName);
