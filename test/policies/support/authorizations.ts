@@ -1,5 +1,5 @@
 import { ACCOUNT, arnOf, type AwsRequest, type Input, REGION } from './aws-request';
-import { PARTIQL, type Sourced, TRANSACTIONS } from './sources';
+import { ACTIONS_OF_DYNAMODB, PARTIQL, type Sourced, TRANSACTIONS } from './sources';
 
 /** One decision that AWS makes for a request: may this principal do this with that resource? */
 export interface Authorization {
@@ -25,7 +25,6 @@ interface Row extends Sourced {
   readonly authorizations: (request: AwsRequest) => readonly Authorization[];
 }
 
-const ACTIONS_OF_DYNAMODB = 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html';
 const ACTIONS_OF_KMS = 'https://docs.aws.amazon.com/kms/latest/developerguide/kms-api-permissions-reference.html';
 
 const LATEST = '$LATEST';

@@ -1,6 +1,6 @@
 import { type Authorization, otherResourceOf } from './authorizations';
 import { ACCOUNT, type Input } from './aws-request';
-import { CONDITIONS_OF_KMS, FINE_GRAINED, GLOBAL_CONDITIONS, PARTIQL, type Sourced, TRANSACTIONS } from './sources';
+import { ACTIONS_OF_DYNAMODB, CONDITIONS_OF_KMS, FINE_GRAINED, GLOBAL_CONDITIONS, PARTIQL, type Sourced, TRANSACTIONS } from './sources';
 
 /*
  * What AWS fills a condition's key with, for a request: derived from what is on the wire by one table, each row of which cites AWS's document. Where no document
@@ -130,7 +130,7 @@ export const CONDITION_VALUES = {
     key: 'dynamodb:LeadingKeys',
     is: 'the partition key that a statement of PartiQL names',
     of: /^dynamodb:PartiQL/,
-    source: PARTIQL,
+    source: ACTIONS_OF_DYNAMODB,
     documented: true,
     values: ({ input }) => [Array.isArray(input.Parameters) ? (input.Parameters as readonly { readonly S: string }[]).map(({ S }) => S) : undefined],
   },

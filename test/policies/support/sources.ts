@@ -8,6 +8,7 @@ export interface Sourced {
   readonly cases?: readonly string[];
 }
 
+export const ACTIONS_OF_DYNAMODB = 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html';
 const DYNAMODB = 'https://docs.aws.amazon.com/amazondynamodb/latest/developerguide';
 export const FINE_GRAINED = `${DYNAMODB}/specifying-conditions.html`;
 export const TRANSACTIONS = `${DYNAMODB}/transaction-apis-iam.html`;
