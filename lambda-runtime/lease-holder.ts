@@ -1,4 +1,4 @@
-import { refreshTokenOf, SharedTokenError } from './errors';
+import { refreshTokenOf, SharedTokenError, type SharedTokenErrorCode } from './errors';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { type Answer, claimOf, commitOf, refreshTokenFor } from './lease-writes';
 import type { Refresh, RefreshResult } from './public-types';
@@ -39,6 +39,9 @@ export interface LeaseHolder {
   /** Lost to time: the flight that holds such a lease takes no new callers. */
   isOver(): boolean;
 }
+
+/** What an item holds cannot be used, and somebody has to mend it. */
+const UNREADABLE: readonly SharedTokenErrorCode[] = ['INVALID_ITEM', 'DECRYPTION_FAILED'];
 
 /**
  * One refresh under a lease: claim, check the clocks, send, commit or release.
@@ -95,6 +98,11 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
       if (!isOutdated) tookOver = request.failure;
     } catch (error) {
       if (error instanceof TableTrouble) return 'throttled';
+      if (error instanceof SharedTokenError && UNREADABLE.includes(error.code)) {
+        // Seen in the reply alone, as a refresh token is: so it is applied, and nobody shall wait for it.
+        claimed = memory.item;
+        await release(error.code, failureToRecord(error));
+      }
       throw error;
     }
     tell('claimed', { leaseId, until: lease.until, takeover: request.ended !== undefined });

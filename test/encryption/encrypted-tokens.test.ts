@@ -170,6 +170,20 @@ describe('who cannot decrypt gets a typed error, and the item stays as it is:', 
   });
 });
 
+test('a refresh token that cannot be decrypted is seen by the claim alone: the lease is given back, and all are told why', async () => {
+  await new Instance().token(tokenId(), encrypted(withRefreshToken)).get();
+  await table().set(tokenId(), 'refreshToken', (await table().item(tokenId()))?.accessToken);
+  await age();
+  const before = await table().item(tokenId());
+  const { provider, options } = providerWith();
+  expect(await errorOf(new Instance().token(tokenId(), encrypted(options)).get())).toMatchObject({ code: 'DECRYPTION_FAILED' });
+  const failure = expect.objectContaining({ code: 'DECRYPTION_FAILED', count: 1 }) as object;
+  expect(await table().item(tokenId())).toEqual({ ...before, failure });
+  expect(await errorOf(new Instance().token(tokenId(), encrypted(options)).get({ timeoutMs: 500 })))
+    .toMatchObject({ code: 'COOLING_DOWN', message: expect.stringContaining('DECRYPTION_FAILED') });
+  expect(provider.calls).toBe(0);
+});
+
 describe('where encryption was turned on for a table in use', () => {
   test('a plain token is not used, but replaced; its refresh token is passed on, and encrypted by the next commit', async () => {
     const plain = new Instance();
