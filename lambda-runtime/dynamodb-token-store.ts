@@ -46,6 +46,8 @@ const NUMBERS = {
 };
 /** So many significant digits are the same ones after any double. */
 const SAFE_DIGITS = 15;
+/** An SDK from before the end of 2024 takes no function, but would wrap each number: then its own way has to do. */
+const READING = unmarshall({ one: { N: '1' } }, NUMBERS).one === 1 ? NUMBERS : {};
 
 /** Makes the store for one table, given by name or ARN, and behind that by the key that encrypts its tokens, if there is one. */
 export function createDynamoDbTokenStore(reference: string, host: Host, clock: TableClock): TokenStore {
@@ -78,7 +80,7 @@ export function createDynamoDbTokenStore(reference: string, host: Host, clock: T
       if (nameOf(error) !== 'ConditionalCheckFailedException') throw translate(error, table, tokenId);
       // The item on which the condition failed. The document client leaves it as it came; an engine that gives none is asked by a consistent read.
       const { Item } = error as { readonly Item?: Parameters<typeof unmarshall>[0] };
-      return { applied: false, item: Item ? await parse(tokenId, unmarshall(Item, NUMBERS), abortSignal) : await read(tokenId, abortSignal) };
+      return { applied: false, item: Item ? await parse(tokenId, unmarshall(Item, READING), abortSignal) : await read(tokenId, abortSignal) };
     }
   };
   const claim = writeBy(claimRequest);
@@ -124,7 +126,7 @@ function clientOf(table: string, host: Host, clock: TableClock): DynamoDBDocumen
   // A retry of the SDK's would hide that the first attempt may have been applied; the protocol sends again itself, and knows its own writes.
   const config: DynamoDBClientConfig = { maxAttempts: 1, ...(region && { region }) };
   // A copy: the SDK writes its own defaults into it.
-  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config), { unmarshallOptions: { ...NUMBERS } });
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient(config), { unmarshallOptions: { ...READING } });
   learnTheTablesTime(client, host, clock);
   return client;
 }
