@@ -31,7 +31,7 @@ function inFixture({ fixture, code }: Snippet): string {
     .replace('/// here', () => lines.filter(line => !isImport(line)).join('\n'));
 }
 
-const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...readdirSync(join(REPOSITORY, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)];
+const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', ...readdirSync(join(REPOSITORY, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)];
 const snippets = documents.flatMap(snippetsOf);
 
 test('there are snippets for the stack, a refresher, the handler, a user\'s own test and people on call', () => {
