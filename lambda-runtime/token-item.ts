@@ -1,3 +1,4 @@
+import { isStorableCode } from './storable-code';
 import { tokenError } from './token-error';
 import type { AttributeName } from '../src/private/contract';
 
@@ -138,5 +139,11 @@ export function parseItem(tokenId: string, attributes: Attributes | undefined): 
   };
 }
 
-const readLease = ({ id, since, until, holder = '' }: Read<typeof LEASE>): Lease => ({ id, since, until, holder });
-const readFailure = ({ code = 'UNKNOWN', count, at, retryAt, forced }: Read<typeof FAILURE>): Failure => ({ code, count, at, retryAt, forced });
+/** For messages, logs and terminals, where a line must not pass for two: control characters, also those that turn text around, are not shown. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+}
+
+const readLease = ({ id, since, until, holder = '' }: Read<typeof LEASE>): Lease => ({ id, since, until, holder: printable(holder) });
+const readFailure = ({ code, count, at, retryAt, forced }: Read<typeof FAILURE>): Failure =>
+  ({ code: isStorableCode(code) ? code : 'UNKNOWN', count, at, retryAt, forced });

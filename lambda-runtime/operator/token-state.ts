@@ -1,5 +1,5 @@
 import { coolDownLeft, leaseEndsIn } from '../timing';
-import type { TokenItem } from '../token-item';
+import { printable, type TokenItem } from '../token-item';
 
 /** How a token fares, as an operator may know it: never the token. Moments are milliseconds since the epoch, by the table's clock. */
 export interface SharedTokenState {
@@ -54,8 +54,8 @@ export function stateOf(tokenId: string, { item = {}, expiresAt, at }: Seen): Sh
     generation: base?.generation,
     issuedAt: base?.issuedAt,
     expiresAt: base && expiresAt,
-    lease: lease && { holder: printable(lease.holder), since: lease.since, until: lease.until, isOver: leaseEndsIn(lease, at, 0) <= 0 },
-    failure: failure && { code: printable(failure.code), count: failure.count, retryAt: failure.retryAt, isForced: failure.forced === true },
+    lease: lease && { holder: lease.holder, since: lease.since, until: lease.until, isOver: leaseEndsIn(lease, at, 0) <= 0 },
+    failure: failure && { code: failure.code, count: failure.count, retryAt: failure.retryAt, isForced: failure.forced === true },
     source: meta?.source === undefined ? undefined : printable(meta.source),
   };
   const summary = [tokenIn(facts), leaseIn(facts), failure && failureIn(facts, coolDownLeft(failure, at)), facts.source && `It came from ${facts.source}.`];
@@ -96,9 +96,4 @@ function span(ms: number): string {
 export function momentOf(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
-}
-
-/** Whoever may write an item may write anything, and this is shown in terminals: control characters, also those that turn text around, are not. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }
