@@ -1,9 +1,11 @@
 """ministack as one program that ends with whoever started it: `python local_cloud.py FOLDER`, in a process group of its own.
 
-It differs from `python -m ministack` in four things:
+It differs from `python -m ministack` in five things:
 
 - IAM's context of a DynamoDB request holds `dynamodb:LeadingKeys`, which ministack 1.5 leaves out. Every policy that names token ids asks for it, and a key that
-  is missing denies all calls. As AWS says, it holds the partition keys that the request names; our tables have no sort key.
+  is missing denies all calls. As AWS says, it holds the partition keys that the request names; our tables have no sort key. It holds `dynamodb:ReturnValues`, and in
+  `dynamodb:Attributes` also what a write names, in its expressions and its key.
+- IAM's context of a request to KMS holds its encryption context.
 - `Ref` of a secret is its ARN, as CloudFormation documents it; ministack 1.5 gives its name, for which no policy of CDK's is meant.
 - It listens on its own port alone, not on 443 as well.
 - When its standard input ends, it removes FOLDER, in which all its files are, and ends with all functions that it runs.
@@ -11,6 +13,7 @@ It differs from `python -m ministack` in four things:
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -41,9 +44,35 @@ def partition_keys(request):
 without_leading_keys = iam_actions.dynamodb_service_context
 
 
-def with_leading_keys(body):
-    keys = partition_keys(json.loads(body or b"{}"))
-    return {**without_leading_keys(body), **({"dynamodb:LeadingKeys": keys} if keys else {})}
+KEYWORDS = {"SET", "REMOVE", "ADD", "DELETE", "AND", "OR", "NOT", "IN", "BETWEEN"}
+
+
+def written_attributes(request):
+    """The top-level attributes that a write names; our probes name none behind a placeholder."""
+    expressions = " ".join(request.get(name, "") for name in ("UpdateExpression", "ConditionExpression"))
+    names = re.findall(r"(?<![\w:.])([A-Za-z_]\w*)(?!\w*\s*\()", expressions)
+    return list(request.get("Key", {})) + [name for name in names if name not in KEYWORDS]
+
+
+def with_all_keys(body):
+    request = json.loads(body or b"{}")
+    context = without_leading_keys(body)
+    keys = partition_keys(request)
+    if keys:
+        context["dynamodb:LeadingKeys"] = keys
+    if "UpdateExpression" in request:
+        context["dynamodb:Attributes"] = written_attributes(request)
+        context["dynamodb:ReturnValues"] = request.get("ReturnValues", "NONE")
+    return context
+
+
+without_encryption_context = iam_actions.request_tag_context
+
+
+def with_encryption_context(service, action, body, parameters):
+    context = without_encryption_context(service, action, body, parameters)
+    pairs = json.loads(body or b"{}").get("EncryptionContext", {}) if service == "kms" else {}
+    return {**context, **{f"kms:EncryptionContext:{name}": value for name, value in pairs.items()}}
 
 
 secret_by_name = provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
@@ -66,7 +95,8 @@ def end_with_parent(folder):
 
 if len(sys.argv) != 2 or os.getpgid(0) != os.getpid():
     sys.exit(__doc__)
-iam_actions.dynamodb_service_context = with_leading_keys
+iam_actions.dynamodb_service_context = with_all_keys
+iam_actions.request_tag_context = with_encryption_context
 provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"] = {"create": create_secret, "delete": delete_secret}
 app._port_is_bindable = lambda *_: False
 threading.Thread(target=end_with_parent, args=[sys.argv.pop()], daemon=True).start()

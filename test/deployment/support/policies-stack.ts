@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { OrdersStackProps } from '../../../examples/refreshers/orders-props';
@@ -16,8 +17,18 @@ export class PoliciesStack extends OrdersStack {
   public readonly readingBots = this.probe('ReadingBots');
   /** Refreshes for itself. */
   public readonly refreshing = this.probe('Refreshing');
+  /** Looks at the token and mends it. */
+  public readonly operating = this.probe('Operating');
   /** A table that goes with its stack. */
   public readonly passing: SharedTokenTable;
+  /** What encrypts the tokens of that table. */
+  public readonly key: kms.Key;
+  /** Refreshes `crm` in it. */
+  public readonly sealing = this.probe('Sealing');
+  /** Reads it. */
+  public readonly opening = this.probe('Opening');
+  /** Reads it, too, but by the table's name alone, which does not tell the key. */
+  public readonly keyless = this.probe('Keyless');
 
   constructor(scope: Construct, id: string, props: OrdersStackProps) {
     super(scope, id, props);
@@ -25,7 +36,13 @@ export class PoliciesStack extends OrdersStack {
     this.tokens.attachTo(this.reading, { access: TokenAccess.READ, tokenIds: ['crm'] });
     this.tokens.attachTo(this.readingBots, { access: TokenAccess.READ, tokenIds: ['bot-*'] });
     this.tokens.attachTo(this.refreshing, { access: TokenAccess.REFRESH, tokenIds: ['crm'] });
-    this.passing = new SharedTokenTable(this, 'Passing', { removalPolicy: RemovalPolicy.DESTROY });
+    this.tokens.grantOperate(this.operating, 'crm');
+    this.key = new kms.Key(this, 'Key', { removalPolicy: RemovalPolicy.DESTROY });
+    this.passing = new SharedTokenTable(this, 'Passing', { removalPolicy: RemovalPolicy.DESTROY, tokenEncryptionKey: this.key });
+    this.passing.attachTo(this.sealing, { tokenIds: ['crm'] });
+    const byName = SharedTokenTable.fromTableName(this, 'PassingByName', this.passing.tableName);
+    this.passing.attachTo(this.opening, { access: TokenAccess.READ, tokenIds: ['crm'] });
+    byName.attachTo(this.keyless, { access: TokenAccess.READ, tokenIds: ['crm'] });
   }
 
   private probe(id: string): lambda.Function {
