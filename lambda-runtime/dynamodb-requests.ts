@@ -72,6 +72,7 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
   const { token: { accessToken, issuedAt, expiresAt = GONE }, refreshToken, refreshMs, failure = GONE, expireAfter = GONE } = commit;
   const { meta, onlyIf, keepsFailure } = commit;
   const isLate = !('lease' in onlyIf);
+  const isMine = commit.isSameRefreshToken ? `${LEASE_IS_MINE} AND #refreshToken = :same` : LEASE_IS_MINE;
   return update(table, tokenId, {
     set: {
       accessToken,
@@ -85,8 +86,8 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
       lease: isLate ? undefined : GONE, // late, it is somebody else's by now, or nobody's: it stays
     },
     add: ['#generation = if_not_exists(#generation, :zero) + :one'],
-    condition: !isLate ? LEASE_IS_MINE : `${onlyIf.base ? `(${tokenIsStill(onlyIf.base)}) OR ` : ''}${NO_TOKEN} OR ${TOKEN_IS_OLDER}`,
-    values: { ':zero': 0, ':one': 1, ...(isLate ? { ...valuesOf(onlyIf.base), ':clearlyOlder': issuedAt - CLEARLY_OLDER_MS } : { ':mine': onlyIf.lease }) },
+    condition: !isLate ? isMine : `${onlyIf.base ? `(${tokenIsStill(onlyIf.base)}) OR ` : ''}${NO_TOKEN} OR ${TOKEN_IS_OLDER}`,
+    values: { ':zero': 0, ':one': 1, ':same': commit.isSameRefreshToken && refreshToken, ...(isLate ? { ...valuesOf(onlyIf.base), ':clearlyOlder': issuedAt - CLEARLY_OLDER_MS } : { ':mine': onlyIf.lease }) },
   });
 }
 

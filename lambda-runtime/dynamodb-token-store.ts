@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { DynamoDBClient, type DynamoDBClientConfig, type DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
+import { isBadCredentials } from './bad-credentials';
 import { claimRequest, commitRequest, lookRequest, readRequest, releaseRequest, renewRequest, type UpdateRequest } from './dynamodb-requests';
+import type { DataKeys } from './encryption/data-keys';
 import { kmsDataKeys } from './encryption/kms-data-keys';
 import { noCipher, tokenCipher } from './encryption/token-cipher';
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
@@ -10,7 +12,7 @@ import type { Host, TableClock } from './host';
 import type { OperatorStore } from './operator/operator-store';
 import { tokenError } from './token-error';
 import { parseItem } from './token-item';
-import { TableTrouble, type TokenStore, type WriteReply } from './token-store';
+import { afterWrite, TableTrouble, type TokenStore, type WriteReply } from './token-store';
 import { ENV, KEY_SEPARATOR } from '../src/private/contract';
 
 /*
@@ -26,12 +28,10 @@ const THROTTLED = new Set(['ProvisionedThroughputExceededException', 'Throttling
 const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> = {
   ResourceNotFoundException: ['TABLE_NOT_FOUND', `does not exist in this account and region: deploy it, or check ${ENV.TABLE}.`],
   AccessDeniedException: ['ACCESS_DENIED', 'refuses this function: attach it (attachTo), or grant its role this token id and the table\'s key.'],
-  UnrecognizedClientException: ['ACCESS_DENIED', 'does not accept these AWS credentials: check them.'],
-  ExpiredTokenException: ['ACCESS_DENIED', 'says that these AWS credentials have expired: renew them.'],
-  CredentialsProviderError: ['ACCESS_DENIED', 'cannot be called: provide AWS credentials, none were found.'],
   ValidationException: ['TABLE_REQUEST_REFUSED', 'refused a request as malformed: its key must be the string "tokenId", and an item fit into 400 KB.'],
 };
 
+const BAD_CREDENTIALS = ['ACCESS_DENIED', 'does not accept these AWS credentials: they are missing, refused or expired.'] as const;
 const NO_REGION = ['TABLE_NOT_CONFIGURED', 'cannot be found without a region: set AWS_REGION.'] as const;
 
 /**
@@ -53,8 +53,9 @@ const READING = unmarshall({ one: { N: '1' } }, NUMBERS).one === 1 ? NUMBERS : {
 export function createDynamoDbTokenStore(reference: string, host: Host, clock: TableClock): TokenStore {
   const [table = '', key] = reference.split(KEY_SEPARATOR);
   const client = clientOf(table, host, clock);
+  const keys = key ? counted(kmsDataKeys(key)) : undefined;
   // The name alone: who reads the table of another account knows it by its ARN.
-  const cipher = key ? tokenCipher(table.slice(table.lastIndexOf('/') + 1), kmsDataKeys(key), randomBytes) : noCipher;
+  const cipher = keys ? tokenCipher(table.slice(table.lastIndexOf('/') + 1), keys, randomBytes) : noCipher;
 
   const parse = async (tokenId: string, attributes: Readonly<Record<string, unknown>> | undefined, signal: AbortSignal) => {
     if (!attributes) return undefined;
@@ -75,7 +76,7 @@ export function createDynamoDbTokenStore(reference: string, host: Host, clock: T
       const request = requestOf(table, tokenId, what);
       const values = await cipher.seal(tokenId, request.ExpressionAttributeValues, abortSignal);
       const { Attributes } = await client.send(new UpdateCommand({ ...request, ExpressionAttributeValues: values }), { abortSignal });
-      return { applied: true, item: await parse(tokenId, Attributes, abortSignal) };
+      return { applied: true, item: await afterWrite(parse(tokenId, Attributes, abortSignal)) };
     } catch (error) {
       if (nameOf(error) !== 'ConditionalCheckFailedException') throw translate(error, table, tokenId);
       // The item on which the condition failed. The document client leaves it as it came; an engine that gives none is asked by a consistent read.
@@ -88,12 +89,27 @@ export function createDynamoDbTokenStore(reference: string, host: Host, clock: T
   return {
     read,
     async claim(tokenId, what, signal) {
-      await cipher.prepare(tokenId, signal);
+      await cipher.prepare(tokenId, what.lease.id, signal);
       return claim(tokenId, what, signal);
     },
     commit: writeBy(commitRequest),
     renew: writeBy(renewRequest),
     release: writeBy(releaseRequest),
+    waitsFor: () => keys?.underWay() ? 'key' : 'table',
+  };
+}
+
+/** Counts what is under way, for who waits in vain. */
+function counted(keys: DataKeys): DataKeys & { underWay(): number } {
+  let underWay = 0;
+  const count = async <T>(call: Promise<T>): Promise<T> => {
+    underWay++;
+    return call.finally(() => { underWay--; });
+  };
+  return {
+    generate: async (...args) => count(keys.generate(...args)),
+    decrypt: async (...args) => count(keys.decrypt(...args)),
+    underWay: () => underWay,
   };
 }
 
@@ -151,7 +167,7 @@ function translate(error: unknown, table: string, tokenId: string): Error {
   if (error instanceof SharedTokenError || error instanceof TableTrouble) return error;
   const name = nameOf(error);
   const cause = withoutRequest(error);
-  const final = cause.message === 'Region is missing' ? NO_REGION : Object.hasOwn(FINAL, name) && FINAL[name];
+  const final = cause.message === 'Region is missing' ? NO_REGION : isBadCredentials(cause) ? BAD_CREDENTIALS : Object.hasOwn(FINAL, name) && FINAL[name];
   const [code, what] = final || [];
   return code ? tokenError(tokenId, code, `the table "${table}" ${what}`, { cause }) : new TableTrouble(THROTTLED.has(name), cause);
 }

@@ -72,23 +72,31 @@ class QuietError extends Error {
 /** One that is its own cause must end, too. */
 const LONGEST_CHAIN = 8;
 
-/** Name, message, stack, code and cause: what says what happened. */
+/** Of both kinds that AWS gives. */
+const REQUEST_ID = /^([\da-f-]{36}|[A-Z\d]{52})$/;
+
+/** What says what happened: name, message, stack, cause, and a code, a status, AWS's id of a request. One of ours, too: others may have hung something on it. */
 function bare(error: unknown, depth: number): Error {
   const one = new Error(`no error, but a value (${typeof error})`);
   const show = (name: string, value: unknown) => Object.defineProperty(one, name, { value, writable: true, configurable: true });
   try {
-    if (error instanceof QuietError) return error; // within: a proxy may refuse even to be asked that
-    if (!(error instanceof Error)) return one;
-    for (const name of ['name', 'message', 'stack'] as const) show(name, String(error[name]));
-    for (const name of ['code', 'status', 'requestId']) {
-      const value = (error as unknown as Record<string, unknown>)[name];
-      if (typeof value === 'number' || isStorableCode(value) || name === 'requestId') Object.assign(one, value !== undefined && { [name]: value });
+    if (!(error instanceof Error) && Object.prototype.toString.call(error) !== '[object Error]') return one; // the latter: of another realm
+    const { name, message, stack, cause, ...fields } = error as Error & Record<string, unknown>;
+    for (const [field, text] of Object.entries({ name, message, stack })) show(field, withoutExcerpt(String(text)));
+    for (const field of ['code', 'status', 'statusCode', 'requestId']) {
+      const value = fields[field];
+      if (typeof value === 'number' || isStorableCode(value) || (field === 'requestId' && REQUEST_ID.test(String(value)))) Object.assign(one, { [field]: value });
     }
-    if (error.cause !== undefined && depth > 0) show('cause', bare(error.cause, depth - 1));
+    if (cause !== undefined && depth > 0) show('cause', bare(cause, depth - 1));
   } catch {
     show('message', 'an error that cannot be read'); // of somebody's own making, with getters that throw
   }
   return one;
+}
+
+/** `JSON.parse` quotes what it was given. */
+function withoutExcerpt(text: string): string {
+  return text.replace(/"[^]*"(\.\.\.)? is not valid JSON/, '"..." is not valid JSON');
 }
 
 /**
@@ -160,7 +168,7 @@ export class RefreshError extends QuietError {
     super(options.message ?? `The token could not be refreshed: ${storable}`, options.cause);
     this.code = storable;
     const { retryAfter } = options;
-    this.retryAfter = typeof retryAfter === 'string' && parseRetryAfter(retryAfter, 0) === 0 ? undefined : retryAfter;
+    this.retryAfter = retryAfter instanceof Date ? new Date(+retryAfter) : parseRetryAfter(retryAfter, 0) > 0 ? retryAfter : undefined;
     if (options.refreshToken) refreshTokens.set(this, options.refreshToken);
   }
 }

@@ -1,4 +1,5 @@
 import type * as Sdk from '@aws-sdk/client-lambda';
+import { isBadCredentials } from './bad-credentials';
 import type { SharedTokenErrorCode } from './errors';
 import { type RefresherPort, RefresherTrouble } from './refresher-port';
 import { tokenError } from './token-error';
@@ -17,10 +18,6 @@ const BAD_NAME = ['REFRESHER_FAILED', `does not exist in this account and region
 /** Answers that asking again does not cure, with what to do. */
 const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> = {
   AccessDeniedException: ['ACCESS_DENIED', 'may not be invoked by this function: attach it (refresher.attachTo).'],
-  UnrecognizedClientException: BAD_CREDENTIALS,
-  InvalidSignatureException: BAD_CREDENTIALS,
-  ExpiredTokenException: BAD_CREDENTIALS,
-  CredentialsProviderError: BAD_CREDENTIALS,
   ResourceNotFoundException: BAD_NAME,
   InvalidParameterValueException: BAD_NAME,
   ValidationException: BAD_NAME,
@@ -43,7 +40,9 @@ export function lambdaRefresher(tokenId: string, functionName: string): Refreshe
 
   const translate = (error: unknown): Error => {
     const { name, message } = error as Error;
-    const final = message === 'Region is missing' ? NO_REGION : Object.hasOwn(FINAL, name) ? FINAL[name] : undefined;
+    const final = message === 'Region is missing' ? NO_REGION
+      : isBadCredentials(error as Error) ? BAD_CREDENTIALS
+        : Object.hasOwn(FINAL, name) ? FINAL[name] : undefined;
     return final ? failed(final, new Error(message)) : new RefresherTrouble('not asked', `${name}: ${message}`);
   };
 

@@ -1,6 +1,6 @@
-import { refreshTokenOf, SharedTokenError, type SharedTokenErrorCode } from './errors';
+import { refreshTokenOf, SharedTokenError } from './errors';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
-import { type Answer, claimOf, commitOf, refreshTokenFor } from './lease-writes';
+import { type Answer, claimOf, commitOf, refreshTokenFor, withoutSameRefreshToken } from './lease-writes';
 import type { Refresh, RefreshResult } from './public-types';
 import { type FailedHow, failureOf, type RefreshFailure, toFailure } from './refresh-failure';
 import { refreshTokenToSave, validateRefreshResult } from './refresh-result';
@@ -8,7 +8,7 @@ import { authLimit, commitMargin, LEFT_ALONE_LIMIT_MS, LONGEST_LEASE_MS, SAVE_LI
 import { tokenError } from './token-error';
 import { type Failure, isSameBase, type Lease, type TokenItem } from './token-item';
 import type { TokenMeans } from './token-keeper';
-import { type Commit, TableTrouble } from './token-store';
+import { type Commit, TableTrouble, wasApplied } from './token-store';
 import { isTokenOf, type Requester } from './token-table';
 
 /** What one refresh needs beside what belongs to its token. */
@@ -39,9 +39,6 @@ export interface LeaseHolder {
   /** Lost to time: the flight that holds such a lease takes no new callers. */
   isOver(): boolean;
 }
-
-/** What an item holds cannot be used, and somebody has to mend it. */
-const UNREADABLE: readonly SharedTokenErrorCode[] = ['INVALID_ITEM', 'DECRYPTION_FAILED'];
 
 /**
  * One refresh under a lease: claim, check the clocks, send, commit or release.
@@ -98,8 +95,8 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
       if (!isOutdated) tookOver = request.failure;
     } catch (error) {
       if (error instanceof TableTrouble) return 'throttled';
-      if (error instanceof SharedTokenError && UNREADABLE.includes(error.code)) {
-        // Seen in the reply alone, as a refresh token is: so it is applied, and nobody shall wait for it.
+      if (wasApplied(error) && error instanceof SharedTokenError) {
+        // A refresh token that is none or cannot be decrypted is seen in this reply alone. Nobody shall wait for the lease.
         claimed = memory.item;
         await release(error.code, failureToRecord(error));
       }
@@ -194,19 +191,25 @@ export function leaseHolder(means: RefreshMeans): LeaseHolder {
 
   const refreshToken = () => carried ?? refreshTokenFor(means.source, claimed);
 
-  const lateCommitOf = (answer: Answer) =>
+  const lateCommitOf = (answer: Answer) => withoutSameRefreshToken(wholeCommitOf(answer));
+
+  const wholeCommitOf = (answer: Answer) =>
     commitOf({ lease, claimed, carried, earlyRejections, failedAt, forced: means.forced, source: means.source }, answer, Math.round(clock.now()));
 
   /** The provider has issued it: so it is used from now on, and stored as soon as the table takes it, if not now then with a later call. */
   const store = async (answer: Answer): Promise<RefreshOutcome> => {
     tell('refreshed', { leaseId });
-    const late = lateCommitOf(answer);
+    const whole = wholeCommitOf(answer);
+    const late = withoutSameRefreshToken(whole);
     stored = late;
     memory.applyUnsaved(late);
     const soon = deadlineIn(host, LEFT_ALONE_LIMIT_MS);
     const by = { tell, timeLeft: () => stop.aborted ? Math.min(means.timeLeft(), soon()) : means.timeLeft() };
     try {
-      if (!await commit({ ...late, onlyIf: { lease: leaseId } }, by)) await commit(late, by);
+      const mine = { onlyIf: { lease: leaseId } };
+      const isStored = (whole !== late && await commit({ ...whole, ...mine }, by)) // else the refresh token to encrypt is not the stored one any more
+        || await commit({ ...late, ...mine }, by);
+      if (!isStored) await commit(late, by);
     } catch (error) {
       if (!(error instanceof SharedTokenError)) throw error;
       // What the table refuses for good, others shall not fetch again at once.

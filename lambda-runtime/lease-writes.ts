@@ -60,19 +60,27 @@ export function commitOf(holding: Holding, answer: Answer, now: number): Commit 
   const { accessToken, issuedAt, expiresAt, tookMs } = answer;
   const kept = refreshTokenFor(source, claimed);
   const isKept = kept === claimed?.refreshToken;
-  const refreshToken = answer.refreshToken ?? carried ?? (isKept ? claimed?.isToEncrypt ? kept : undefined : null);
+  const fresh = answer.refreshToken ?? carried;
+  const isSameRefreshToken = fresh === undefined && isKept && claimed?.isToEncrypt;
+  const refreshToken = fresh ?? (isSameRefreshToken ? kept : isKept ? undefined : null);
   const { base, refreshMs } = claimed ?? {};
   const keepsForEver = expiresAt === undefined || (refreshToken ?? kept);
   return {
     onlyIf: { base },
     token: { accessToken, issuedAt, expiresAt },
     refreshToken,
+    ...(isSameRefreshToken && { isSameRefreshToken }),
     refreshMs: smoothRefreshMs(refreshMs, Math.min(tookMs, LONGEST_USUAL_REFRESH_MS)),
     failedAt,
     failure: pauseAfter(answer, claimed, now, forced),
     meta: metaAfter(holding, claimed?.meta),
     expireAfter: keepsForEver ? undefined : expireAfter(Math.max(expiresAt, lease.until)),
   };
+}
+
+/** The same, where the refresh token is to stay as it is stored. */
+export function withoutSameRefreshToken(commit: Commit): Commit {
+  return commit.isSameRefreshToken ? { ...commit, refreshToken: undefined, isSameRefreshToken: undefined } : commit;
 }
 
 /** The entries that change. */

@@ -8,6 +8,8 @@ export interface TokenStore {
   commit(tokenId: string, commit: Commit, signal: AbortSignal): Promise<WriteReply>;
   renew(tokenId: string, renewal: Renewal, signal: AbortSignal): Promise<WriteReply>;
   release(tokenId: string, release: Release, signal: AbortSignal): Promise<WriteReply>;
+  /** What does not answer, while an operation is under way. @default the table */
+  waitsFor?(): TableTrouble['where'];
 }
 
 /** `applied`: the condition held, and `item` is what the write made of it; else `item` is what stands there. */
@@ -36,6 +38,8 @@ export interface Commit {
   readonly token: Omit<StoredToken, 'generation'>;
   /** `undefined`: the stored one stays. `null`: it is of another provider, and goes. */
   readonly refreshToken: string | null | undefined;
+  /** The refresh token is the stored one, to be encrypted: only if it still is. */
+  readonly isSameRefreshToken?: boolean | undefined;
   readonly refreshMs: number;
   /** The provider's answer was of no use (the same token again, or one already expired): stored, but the next refresh waits. */
   readonly failure: Failure | undefined;
@@ -67,4 +71,21 @@ export class TableTrouble extends Error {
   constructor(readonly throttled: boolean, cause: unknown, readonly where: 'table' | 'key' = 'table') {
     super(throttled ? `The ${where} throttles` : `The ${where} could not be reached`, { cause });
   }
+}
+
+/** Errors of replies whose write was applied. */
+const appliedAllTheSame = new WeakSet<object>();
+
+/** Reads the reply of a write that was applied: where it cannot be used, that must not be forgotten. */
+export async function afterWrite<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    appliedAllTheSame.add(error as Error);
+    throw error;
+  }
+}
+
+export function wasApplied(error: unknown): boolean {
+  return appliedAllTheSame.has(Object(error) as object);
 }

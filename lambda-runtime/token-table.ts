@@ -49,7 +49,7 @@ export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans):
     const request = memory.requestStarts();
     const [wall, monotonic] = [host.now(), host.monotonic()];
     const reply = await withLimit({ host, ms }, send);
-    if (reply === LIMIT_REACHED) throw new TableTrouble(false, new Error('No answer within the limit of one request'));
+    if (reply === LIMIT_REACHED) throw new TableTrouble(false, new Error('No answer within the limit of one request'), store.waitsFor?.());
     // After a freeze, by a clock that jumped, or while the table's time is not known, nothing can be decided from it: it counts as lost, and the next answer
     // tells the time.
     const [took, tookByMonotonic] = [host.now() - wall, host.monotonic() - monotonic];

@@ -52,8 +52,10 @@ export class KmsServer {
 
   /** In the order in which they came in. */
   readonly calls: KmsCall[] = [];
-  /** Answers a call with this error. */
+  /** Answers a call with this error; with an answer that has nothing in it, where that is empty. */
   refuses: Refuses | undefined;
+  /** Leaves calls without an answer. */
+  hangs = false;
   private readonly keys = new Map<string, Key>();
 
   private constructor(private readonly http: Server) {
@@ -102,7 +104,9 @@ export class KmsServer {
     const accessKeyId = /Credential=([^/]+)\//.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const call = { operation, keyId, context, accessKeyId };
     this.calls.push(call);
-    const result = this.refuses?.(call) ?? this.perform(operation, input, context);
+    if (this.hangs) return;
+    const refusal = this.refuses?.(call);
+    const result = refusal === '' ? {} : refusal ?? this.perform(operation, input, context);
     const [status, body] = typeof result === 'string' ? [result === 'KMSInternalException' ? 500 : 400, { __type: result, message: 'As asked for.' }] : [200, result];
     response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-requestid': randomUUID() }).end(JSON.stringify(body));
   }

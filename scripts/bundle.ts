@@ -133,7 +133,7 @@ async function bundleEntryPoint(entry: EntryPoint): Promise<void> {
 }
 
 /** Pure functions alone may be there twice: of a class or of a memory there is one in a process. */
-const MAY_BE_COPIED = ['storable-code.ts'];
+const MAY_BE_COPIED = ['bad-credentials.ts', 'storable-code.ts'];
 /** An operator has the table's item as the runtime has it, and no memory of it. Of the classes, that of its errors is the runtime's own. */
 const OPERATOR_COPIES = [
   'config.ts', 'dynamodb-requests.ts', 'dynamodb-token-store.ts', 'host.ts', 'timing.ts', 'token-error.ts', 'token-item.ts', 'token-store.ts',

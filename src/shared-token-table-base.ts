@@ -213,8 +213,17 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
     });
   }
 
+  /**
+   * The same for all constructs of an app that stand for one table.
+   *
+   * @internal
+   */
+  public _identity(): string {
+    return identityOf(this, this.referred);
+  }
+
   public addRefresher(id: string, props: TokenRefresherProps): TokenRefresher {
-    const tableIdentity = identityOf(this, this.referred);
+    const tableIdentity = this._identity();
     const known = TokenRefresher._find(this, tableIdentity, props.tokenId);
     if (known) {
       throw new SharedTokenTableError(this, {

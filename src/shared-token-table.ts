@@ -3,8 +3,8 @@ import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { ATTRIBUTE, OAUTH_MODULE, REFRESHER_MODULE, RUNTIME_MODULE } from './private/contract';
-import { encryptWith, keyItself, needsKnownRegion } from './private/customer-key';
-import { SharedTokenTableError, warningId } from './private/errors';
+import { encryptWith, keyItself, needsKnownRegion, symmetric } from './private/customer-key';
+import { describe, SharedTokenTableError, warningId } from './private/errors';
 import { ISharedTokenTable, SharedTokenTableBase } from './shared-token-table-base';
 
 /** How a table of shared tokens is set up. All of it has defaults, which are secure and cheap. */
@@ -95,9 +95,10 @@ export interface SharedTokenTableAttributes {
   readonly encryptionKey?: kms.IKey;
 
   /**
-   * The key with which the runtime encrypts the tokens of the table (`SharedTokenTableProps.tokenEncryptionKey`). Without it here, consumers cannot read them.
+   * The key with which the runtime encrypts the tokens of the table (`SharedTokenTableProps.tokenEncryptionKey`).
    *
-   * The key itself, not an imported alias of it.
+   * Without it here consumers cannot read encrypted tokens, and who refreshes a token that is not stored yet stores it in plain: nothing but this tells them. The
+   * key itself, not an imported alias of it.
    *
    * @default - none: tokens are encrypted at rest, by DynamoDB
    */
@@ -182,7 +183,7 @@ export class SharedTokenTable extends SharedTokenTableBase {
     const { encryption, removalPolicy = RemovalPolicy.RETAIN } = props;
     if (props.tableName !== undefined) checkTableName(this, props.tableName);
     this.encryptionKey = encryption?.tableKey && keyItself(this, encryption.tableKey);
-    this.tokenEncryptionKey = props.tokenEncryptionKey && keyItself(this, props.tokenEncryptionKey);
+    this.tokenEncryptionKey = tokenKeyOf(this, props);
     const laterKey = needsKnownRegion(encryption, this.stack.region) ? encryption.tableKey : undefined;
 
     this.table = new dynamodb.TableV2(this, 'Table', {
@@ -234,8 +235,26 @@ class ImportedTokenTable extends SharedTokenTableBase {
     this.tableArn = tableArn;
     this.tableName = attributes.tableName ?? this.stack.splitArn(tableArn, ArnFormat.SLASH_RESOURCE_NAME).resourceName!;
     this.encryptionKey = attributes.encryptionKey && keyItself(this, attributes.encryptionKey);
-    this.tokenEncryptionKey = attributes.tokenEncryptionKey && keyItself(this, attributes.tokenEncryptionKey);
+    this.tokenEncryptionKey = tokenKeyOf(this, attributes);
+    this.node.addValidation({ validate: () => this.refuseForgottenKey() });
   }
+
+  /** Whoever was told the table without the key would store tokens in plain. Of a table that another app defines, only who imports it knows. */
+  private refuseForgottenKey(): string[] {
+    if (this.tokenEncryptionKey) return [];
+    const definition = this.node.root.node.findAll().find(one =>
+      one instanceof SharedTokenTable && one.tokenEncryptionKey !== undefined && one._identity() === this._identity());
+    return definition === undefined ? [] : [describe(this, {
+      what: 'The tokens of this table are encrypted, and who uses it must know the key.',
+      got: 'a table that is imported without `tokenEncryptionKey`',
+      expected: `the key of ${definition.node.path}`,
+      todo: 'Use that table itself; or import it with its key: `SharedTokenTable.fromTableAttributes(this, id, { tableName, tokenEncryptionKey })`.',
+    })];
+  }
+}
+
+function tokenKeyOf(scope: Construct, { tokenEncryptionKey: key }: { readonly tokenEncryptionKey?: kms.IKey }): kms.IKey | undefined {
+  return key && symmetric(scope, keyItself(scope, key));
 }
 
 const TABLE_ARN = /^arn:[a-z0-9-]+:dynamodb:[a-z0-9-]+:\d{12}:table\/[a-zA-Z0-9_.-]{3,255}$/;

@@ -5,7 +5,7 @@ import type { SecretAttribute } from '../../src/private/contract';
  * An encrypted attribute, as bytes: version (1 byte, 1), length of the encrypted data key (2 bytes, big-endian), the encrypted data key, nonce (12), ciphertext,
  * tag (16). AES-256-GCM; the additional data is the name of the attribute, so that one cannot pass for the other.
  *
- * By node:crypto: the format is these few lines, each data key encrypts one commit, and AWS's Encryption SDK costs a cold start more than the rest of the runtime
+ * By node:crypto: the format is these few lines, each data key is of one lease, and AWS's Encryption SDK costs a cold start more than the rest of the runtime
  * (docs/encryption.md).
  */
 
@@ -41,7 +41,7 @@ export function encryptedKeyOf(envelope: Uint8Array): Uint8Array | undefined {
   const bytes = Buffer.from(envelope);
   if (bytes.length < HEADER_BYTES || bytes.readUInt8() !== VERSION) return undefined;
   const end = HEADER_BYTES + bytes.readUInt16BE(1);
-  return bytes.length < end + NONCE_BYTES + TAG_BYTES ? undefined : bytes.subarray(HEADER_BYTES, end);
+  return end === HEADER_BYTES || bytes.length < end + NONCE_BYTES + TAG_BYTES ? undefined : bytes.subarray(HEADER_BYTES, end);
 }
 
 /** @throws Error where the bytes are not what was sealed as this attribute with this key */

@@ -1,5 +1,6 @@
 import type * as Sdk from '@aws-sdk/client-kms';
 import type { DataKeys } from './data-keys';
+import { isBadCredentials } from '../bad-credentials';
 import type { SharedTokenErrorCode } from '../errors';
 import { tokenError } from '../token-error';
 import { TableTrouble } from '../token-store';
@@ -15,10 +16,6 @@ const NOT_OURS = ['DECRYPTION_FAILED', 'did not encrypt what is stored for this 
 /** Answers that no retry cures, with what to do. */
 const FINAL: Readonly<Record<string, readonly [SharedTokenErrorCode, string]>> = {
   AccessDeniedException: ['ACCESS_DENIED', 'refuses this function: attach it (attachTo), or grant its role this token id; and see what the policy of the key says.'],
-  UnrecognizedClientException: BAD_CREDENTIALS,
-  InvalidSignatureException: BAD_CREDENTIALS,
-  ExpiredTokenException: BAD_CREDENTIALS,
-  CredentialsProviderError: BAD_CREDENTIALS,
   DisabledException: UNUSABLE,
   KMSInvalidStateException: UNUSABLE,
   NotFoundException: UNUSABLE,
@@ -38,7 +35,7 @@ export function kmsDataKeys(keyArn: string): DataKeys {
 
   const translate = (error: unknown, tokenId: string): Error => {
     const { name, message } = error as Error;
-    const [code, what] = Object.hasOwn(FINAL, name) && FINAL[name] || [];
+    const [code, what] = isBadCredentials(error as Error) ? BAD_CREDENTIALS : (Object.hasOwn(FINAL, name) && FINAL[name]) || [];
     // The SDK hangs request and response on its errors.
     const cause = Object.assign(new Error(message), { name });
     return code ? tokenError(tokenId, code, `the key "${keyArn}" ${what}`, { cause }) : new TableTrouble(false, cause, 'key');
@@ -48,10 +45,11 @@ export function kmsDataKeys(keyArn: string): DataKeys {
     async generate(context, abortSignal) {
       const { sdk, client } = await ready(clientAndSdk, context.tokenId);
       try {
-        const { Plaintext, CiphertextBlob } = await client.send(
+        const { Plaintext: plain, CiphertextBlob: encrypted } = await client.send(
           new sdk.GenerateDataKeyCommand({ KeyId: keyArn, KeySpec: 'AES_256', EncryptionContext: { ...context } }), { abortSignal },
         );
-        return { plain: Plaintext as Uint8Array, encrypted: CiphertextBlob as Uint8Array };
+        if (!plain || !encrypted) throw new Error('KMS answered without a key');
+        return { plain, encrypted };
       } catch (error) {
         throw translate(error, context.tokenId);
       }
@@ -59,10 +57,11 @@ export function kmsDataKeys(keyArn: string): DataKeys {
     async decrypt(encrypted, context, abortSignal) {
       const { sdk, client } = await ready(clientAndSdk, context.tokenId);
       try {
-        const { Plaintext } = await client.send(
+        const { Plaintext: plain } = await client.send(
           new sdk.DecryptCommand({ KeyId: keyArn, CiphertextBlob: encrypted, EncryptionContext: { ...context } }), { abortSignal },
         );
-        return { plain: Plaintext as Uint8Array, encrypted };
+        if (!plain) throw new Error('KMS answered without a key');
+        return { plain, encrypted };
       } catch (error) {
         throw translate(error, context.tokenId);
       }

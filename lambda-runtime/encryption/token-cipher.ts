@@ -7,8 +7,8 @@ type Attributes = Readonly<Record<string, unknown>>;
 
 /** Between the table and the runtime: what a table holds of tokens is encrypted, what the runtime handles is not. */
 export interface TokenCipher {
-  /** Before a claim: who could not encrypt the token that the lease is for must not fetch it. */
-  prepare(tokenId: string, signal: AbortSignal): Promise<void>;
+  /** Before a claim: who could not encrypt the token that the lease is for must not fetch it. Asked again for the same lease, it has what is needed. */
+  prepare(tokenId: string, leaseId: string, signal: AbortSignal): Promise<void>;
   /**
    * Encrypts what a write stores of tokens.
    *
@@ -34,49 +34,63 @@ export const noCipher: TokenCipher = {
   },
 };
 
-/** What one process knows of one token: each envelope is opened by KMS once. */
-interface Known {
-  /** Made before a claim, for its commit. */
-  next?: DataKey | undefined;
-  readonly last: { [A in SecretAttribute]?: { readonly envelope: Uint8Array; readonly text: string } };
+/** An envelope, and what is in it. */
+interface Opened {
+  readonly attribute: SecretAttribute;
+  readonly envelope: Uint8Array;
+  readonly text: string;
 }
+
+/** What one process knows of one token. */
+interface Known {
+  /** The data key of the newest lease that was to be claimed: for whatever its refresh stores. */
+  key?: { readonly leaseId: string; readonly dataKey: DataKey };
+  /** The newest first, whether sealed or opened here: each is opened by KMS once, and a write that is sent again stores the same bytes. */
+  opened: readonly Opened[];
+}
+
+/** The stored ones, those of a commit, and of a late one. */
+const MOST_REMEMBERED = 8;
 
 /** @param randomBytes fit for cryptography */
 export function tokenCipher(table: string, keys: DataKeys, randomBytes: (size: number) => Uint8Array): TokenCipher {
   const known = new Map<string, Known>();
   const of = (tokenId: string): Known => {
-    const one = known.get(tokenId) ?? { last: {} };
+    const one = known.get(tokenId) ?? { opened: [] };
     known.set(tokenId, one);
     return one;
   };
+  const remember = (one: Known, opened: Opened): Uint8Array => {
+    one.opened = [opened, ...one.opened].slice(0, MOST_REMEMBERED);
+    return opened.envelope;
+  };
 
   return {
-    async prepare(tokenId, signal) {
-      of(tokenId).next ??= await keys.generate({ table, tokenId }, signal);
+    async prepare(tokenId, leaseId, signal) {
+      const one = of(tokenId);
+      if (one.key?.leaseId !== leaseId) one.key = { leaseId, dataKey: await keys.generate({ table, tokenId }, signal) };
     },
 
     async seal(tokenId, values, signal) {
       const one = of(tokenId);
       const sealed: Record<string, unknown> = { ...values };
+      let made: DataKey | undefined;
       for (const attribute of SECRET_ATTRIBUTES) {
         const text = values[`:${attribute}`];
         if (typeof text !== 'string') continue;
-        // A write that is sent again stores the same bytes.
-        if (one.last[attribute]?.text !== text) {
-          one.next ??= await keys.generate({ table, tokenId }, signal);
-          one.last[attribute] = { envelope: seal(attribute, text, one.next, randomBytes(NONCE_BYTES)), text };
-        }
-        sealed[`:${attribute}`] = one.last[attribute]?.envelope;
+        const before = one.opened.find(other => other.attribute === attribute && other.text === text);
+        const key = () => one.key?.dataKey ?? made;
+        if (!before && !key()) made = await keys.generate({ table, tokenId }, signal); // a token of a process that claimed nothing since it has the key
+        sealed[`:${attribute}`] = before?.envelope
+          ?? remember(one, { attribute, envelope: seal(attribute, text, key() as DataKey, randomBytes(NONCE_BYTES)), text });
       }
-      // The next token gets a key of its own.
-      if (':accessToken' in values) one.next = undefined;
       return sealed;
     },
 
     isPlain: refreshToken => typeof refreshToken === 'string',
 
     async open(tokenId, attributes, signal) {
-      const { last } = of(tokenId);
+      const one = of(tokenId);
       const opened: Record<string, unknown> = { ...attributes };
       // Of before the encryption was turned on, or of somebody who has no key: it is not used. A refresh token is, since it may be the only credential.
       if (typeof opened.accessToken === 'string') delete opened.accessToken;
@@ -84,14 +98,15 @@ export function tokenCipher(table: string, keys: DataKeys, randomBytes: (size: n
       for (const attribute of SECRET_ATTRIBUTES) {
         const envelope = attributes[attribute];
         if (!(envelope instanceof Uint8Array)) continue;
-        const before = last[attribute];
-        if (!before || !isSame(before.envelope, envelope)) {
-          const encrypted = encryptedKeyOf(envelope);
-          if (!encrypted) throw damaged(tokenId, attribute);
-          if (!key || !isSame(key.encrypted, encrypted)) key = await keys.decrypt(encrypted, { table, tokenId }, signal);
-          last[attribute] = { envelope, text: openOrThrow(tokenId, attribute, envelope, key) };
-        }
-        opened[attribute] = last[attribute]?.text;
+        const before = one.opened.find(other => other.attribute === attribute && isSame(other.envelope, envelope));
+        opened[attribute] = before?.text;
+        if (before) continue;
+        const encrypted = encryptedKeyOf(envelope);
+        if (!encrypted) throw damaged(tokenId, attribute);
+        if (!key || !isSame(key.encrypted, encrypted)) key = await keys.decrypt(encrypted, { table, tokenId }, signal);
+        const text = openOrThrow(tokenId, attribute, envelope, key);
+        remember(one, { attribute, envelope, text });
+        opened[attribute] = text;
       }
       return opened;
     },

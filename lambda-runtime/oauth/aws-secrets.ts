@@ -1,4 +1,5 @@
 import { failure, type SourceErrorCode } from './failures';
+import { isBadCredentials } from '../bad-credentials';
 import { RefreshError } from '../index';
 
 /*
@@ -51,16 +52,14 @@ const FINAL: Readonly<Record<string, readonly [SourceErrorCode, string]>> = {
   AccessDeniedException: ['SECRET_ACCESS_DENIED', 'may not be read: grant this function\'s role the secret and the key that encrypts it.'],
   DecryptionFailure: KEY_DENIED,
   InvalidKeyId: KEY_DENIED,
-  UnrecognizedClientException: BAD_CREDENTIALS,
-  InvalidSignatureException: BAD_CREDENTIALS,
-  ExpiredTokenException: BAD_CREDENTIALS,
-  CredentialsProviderError: BAD_CREDENTIALS,
 };
 const PASSING = ['SECRET_UNAVAILABLE', 'could not be read: see the cause, and whether this function can reach the service.'] as const;
 const NO_REGION = ['SECRET_UNAVAILABLE', 'cannot be found without a region: set AWS_REGION, or give the ARN.'] as const;
 
 function translate(error: unknown, secret: string): Error {
   const { name, message } = error as Partial<Error>;
-  const [code, what] = message === 'Region is missing' ? NO_REGION : Object.hasOwn(FINAL, String(name)) ? FINAL[String(name)]! : PASSING;
+  const [code, what] = message === 'Region is missing' ? NO_REGION
+    : isBadCredentials({ name, message }) ? BAD_CREDENTIALS
+      : Object.hasOwn(FINAL, String(name)) ? FINAL[String(name)]! : PASSING;
   return failure(code, `The ${secret} ${what}`, error);
 }

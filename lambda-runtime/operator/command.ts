@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import type { SharedTokenOperator, SharedTokenState } from './index';
 import { momentOf } from './token-state';
 import { ENV } from '../../src/private/contract';
+import { printable } from '../token-item';
 
 /*
  * The command `shared-token`: arguments in, text and an exit status out.
@@ -77,7 +78,7 @@ export async function runCommand(args: readonly string[], world: CommandWorld): 
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     const message = code === 'MODULE_NOT_FOUND'
-      ? 'the AWS SDK is not installed where this command is: npm install @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb'
+      ? 'the AWS SDK is not installed where this command is: npm install @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb @aws-sdk/util-dynamodb'
       : messageOf(error);
     if (json) out(`${JSON.stringify({ tokenId, error: { code, message } })}\n`);
     else err(`shared-token: ${message}\n`);
@@ -111,9 +112,9 @@ function textOf({ tokenId, summary, issuedAt, expiresAt, lease, failure }: Share
     ['issued', issuedAt], ['expires', expiresAt], ['lease since', lease?.since], ['lease until', lease?.until], ['retry at', failure?.retryAt],
   ];
   const lines = moments.flatMap(([name, at]) => at === undefined ? [] : [`  ${name.padEnd(12)}${momentOf(at)}`]);
-  return [`${tokenId}: ${summary}`, ...lines].join('\n');
+  return [`${printable(tokenId)}: ${summary}`, ...lines].join('\n');
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return printable(error instanceof Error ? error.message : String(error));
 }

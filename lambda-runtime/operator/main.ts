@@ -9,6 +9,13 @@ import type * as Operator from './index';
 const { AWS_REGION, AWS_DEFAULT_REGION } = process.env;
 if (!AWS_REGION && AWS_DEFAULT_REGION) process.env.AWS_REGION = AWS_DEFAULT_REGION;
 
+// Whoever reads may have read enough: what was done is done all the same.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 void runCommand(process.argv.slice(2), {
   environment: process.env,
   out: text => process.stdout.write(text),

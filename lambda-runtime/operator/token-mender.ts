@@ -2,7 +2,7 @@ import { stateOf, type Seen, type SharedTokenState } from './token-state';
 import { type Host, LIMIT_REACHED, type TableClock, withLimit } from '../host';
 import { SharedTokenError } from '../index';
 import { backOff } from '../timing';
-import { isSameBase, parseItem } from '../token-item';
+import { type Failure, isSameBase, parseItem } from '../token-item';
 import type { OperatorStore } from './operator-store';
 import { clearFailureRequest, endLeaseRequest, expireRequest, type OperatorRequest } from '../dynamodb-requests';
 import { tokenError } from '../token-error';
@@ -108,9 +108,13 @@ export function tokenMender({ tokenId, host, clock, store }: OperatorMeans): Tok
       });
     },
     async clearFailure() {
+      let first: Failure | undefined;
       return mend(({ item }) => {
         const { failure } = item ?? {};
-        return failure && ((...where) => clearFailureRequest(...where, failure));
+        // One that was recorded since was not cured by whoever saw the first.
+        if (!failure || (first ?? failure).at !== failure.at || (first ?? failure).count !== failure.count) return undefined;
+        first = failure;
+        return (...where) => clearFailureRequest(...where, failure);
       });
     },
     async expire() {

@@ -101,8 +101,9 @@ function isScheduled({ invokedFunctionArn = '' }: Partial<RefresherContext> = {}
 }
 
 /** What our own sources say is made to be read. */
-function remedyIn({ cause }: SharedTokenError): string {
-  return cause instanceof RefreshError ? ` ${cause.message}` : '';
+function remedyIn(error: SharedTokenError): string {
+  const thrown = error.original();
+  return thrown instanceof RefreshError ? ` ${thrown.message}` : '';
 }
 
 /** Lambda logs an error with all that hangs on it, and what `refresh` threw may hold a request. */

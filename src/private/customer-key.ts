@@ -43,6 +43,19 @@ export function keyItself(scope: IConstruct, key: kms.IKey): kms.IKey {
   });
 }
 
+/** A key that data keys can be made with, as far as that is known. */
+export function symmetric(scope: IConstruct, key: kms.IKey): kms.IKey {
+  const resource = key.node.defaultChild;
+  const keySpec = resource instanceof kms.CfnKey ? resource.keySpec : undefined;
+  if (keySpec === undefined || Token.isUnresolved(keySpec) || keySpec === kms.KeySpec.SYMMETRIC_DEFAULT) return key;
+  throw new SharedTokenTableError(scope, {
+    what: 'Tokens are encrypted with a symmetric key.',
+    got: `${key.node.path}, of the kind ${keySpec}`,
+    expected: 'a key without `keySpec`',
+    todo: 'Use another key: `new Key(this, id, { enableKeyRotation: true })`.',
+  });
+}
+
 /** The key that a policy must name for what it encrypts; none for the keys of AWS services, whose own policies let in all of an account. */
 export function keyToPermit(scope: IConstruct, key: kms.IKey | undefined): kms.IKey | undefined {
   if (!key || isOfService(key)) return undefined;

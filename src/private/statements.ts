@@ -105,7 +105,7 @@ function leadingKeyConditions(keys?: LeadingKeys): Conditions {
 function keyStatements(table: GrantedTable): GrantedStatement[] {
   if (!table.encryptionKey) return [];
   return [{
-    actions: ['kms:Decrypt'],
+    actions: [ACTION.DECRYPT],
     resourceArn: table.encryptionKey.keyArn,
     conditions: { StringEquals: { 'kms:ViaService': `dynamodb.${table.env.region}.amazonaws.com` } },
   }];

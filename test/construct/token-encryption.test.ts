@@ -1,10 +1,10 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { App, Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, REGION, statementsIn, variablesOf, warningIdsIn } from './support/stacks';
-import { SharedTokenTable, TokenAccess, TokenSource } from '../../src';
+import { SharedTokenTable, SharedTokenTableAttributes, TokenAccess, TokenSource } from '../../src';
 
 const KEY_ARN = `arn:aws:kms:${REGION}:${ACCOUNT}:key/1234`;
 const ENV = { env: { account: ACCOUNT, region: REGION } };
@@ -100,4 +100,30 @@ test.each([
   const stack = newStack(ENV);
   expect(() => new SharedTokenTable(stack, 'Tokens', { tokenEncryptionKey: aliasIn(stack) })).toThrow(/expected the key itself/);
   expect(() => SharedTokenTable.fromTableAttributes(stack, 'Imported', { tableName: 'crm', tokenEncryptionKey: aliasIn(newStack(ENV)) })).toThrow(/expected the key itself/);
+});
+
+test('a key that no data keys can be made with is refused', () => {
+  const stack = newStack(ENV);
+  const key = new kms.Key(stack, 'Key', { keySpec: kms.KeySpec.RSA_2048, keyUsage: kms.KeyUsage.ENCRYPT_DECRYPT });
+  expect(() => new SharedTokenTable(stack, 'Tokens', { tokenEncryptionKey: key })).toThrow(/Got Stack0\/Key, of the kind RSA_2048/);
+});
+
+describe('a table of this app that is imported', () => {
+  const imported = (attributes: (stack: Stack) => SharedTokenTableAttributes) => {
+    const app = new App();
+    const stack = newStack(ENV, app);
+    new SharedTokenTable(stack, 'Tokens', { tableName: 'crm-tokens', tokenEncryptionKey: kms.Key.fromKeyArn(stack, 'Key', KEY_ARN) });
+    const other = newStack(ENV, app);
+    SharedTokenTable.fromTableAttributes(other, 'Imported', attributes(other)).attachTo(newFunction(other, 'Fn'));
+    return () => app.synth();
+  };
+
+  test('without the key of its tokens is refused: its functions would store them in plain', () => {
+    expect(imported(() => ({ tableName: 'crm-tokens' }))).toThrow(/Stack1\/Imported: The tokens of this table are encrypted.* expected the key of Stack0\/Tokens\. /);
+  });
+
+  test('with it is not, nor is another table', () => {
+    expect(imported(stack => ({ tableName: 'crm-tokens', tokenEncryptionKey: kms.Key.fromKeyArn(stack, 'Key', KEY_ARN) }))).not.toThrow();
+    expect(imported(() => ({ tableName: 'erp-tokens' }))).not.toThrow();
+  });
 });

@@ -1,4 +1,5 @@
 import type { SharedTokenError } from '../../lambda-runtime';
+import { encryptedKeyOf, NONCE_BYTES } from '../../lambda-runtime/encryption/envelope';
 import type { SharedTokenOptions } from '../../lambda-runtime/public-types';
 import { KmsServer } from '../../local-aws/kms-server';
 import { Instance } from '../support/instance';
@@ -23,6 +24,7 @@ beforeEach(() => {
   keyArn = kms.createKey();
   kms.calls.length = 0;
   kms.refuses = undefined;
+  kms.hangs = false;
 });
 
 const encrypted = (options: SharedTokenOptions = {}) => ({ table: `${table().name}#${keyArn}`, ...options });
@@ -68,17 +70,28 @@ test('one rotation costs the holder one data key, and each other instance one de
   expect(provider.calls).toBe(1);
 });
 
-test('each generation has a data key of its own', async () => {
-  const { options } = providerWith();
-  const instance = new Instance().token(tokenId(), encrypted(options));
-  await instance.get();
-  const first = await table().item(tokenId());
+/** Of the two texts in an item: the encrypted data key, and the nonce behind it. */
+const partsOf = (item: Record<string, unknown> | undefined) => (['accessToken', 'refreshToken'] as const).map(attribute => {
+  const envelope = item?.[attribute] as Uint8Array;
+  const key = encryptedKeyOf(envelope)!;
+  return { key: Buffer.from(key).toString('hex'), nonce: Buffer.from(envelope).subarray(3 + key.length, 3 + key.length + NONCE_BYTES).toString('hex') };
+});
+
+test('in one process, too, each generation has a data key of its own, and each text a nonce of its own', async () => {
+  let calls = 0;
+  const refresh = async () => ({ accessToken: `access-${++calls}`, refreshToken: `refresh-${calls}`, expiresIn: 60 });
+  const instance = new Instance();
+  const token = instance.token(tokenId(), encrypted({ refresh }));
+  await token.get();
+  const first = partsOf(await table().item(tokenId()));
   await age();
-  await new Instance().token(tokenId(), encrypted(options)).get();
-  const second = await table().item(tokenId());
-  expect(second?.generation).toBe(2);
-  expect(Buffer.from(second?.accessToken as Uint8Array).subarray(0, 64)).not.toEqual(Buffer.from(first?.accessToken as Uint8Array).subarray(0, 64));
-  expect(operations().filter(operation => operation === 'GenerateDataKey')).toHaveLength(2);
+  expect(await token.refresh({ asked: {} })).toBe(true);
+  const second = partsOf(await table().item(tokenId()));
+  expect(calls).toBe(2);
+  expect(first[0]?.key).toBe(first[1]?.key);
+  expect(second[0]?.key).toBe(second[1]?.key);
+  expect(second[0]?.key).not.toBe(first[0]?.key);
+  expect(new Set([...first, ...second].map(({ nonce }) => nonce)).size).toBe(4);
 });
 
 test('waiters of another instance get the token that the holder encrypted; the provider is asked once', async () => {
@@ -86,6 +99,10 @@ test('waiters of another instance get the token that the holder encrypted; the p
   const tokens = await Promise.all(Array.from({ length: 8 }, async () => new Instance().token(tokenId(), encrypted(options)).get()));
   expect(new Set(tokens).size).toBe(1);
   expect(provider.calls).toBe(1);
+  // What it costs: a data key for each that claimed, and one decryption for each but the holder.
+  const claims = table().requests.map(({ body }) => JSON.stringify(body)).filter(body => body.includes('":lease"'));
+  expect(operations().filter(operation => operation === 'GenerateDataKey')).toHaveLength(claims.length);
+  expect(operations().filter(operation => operation === 'Decrypt')).toHaveLength(7);
 });
 
 test('a reply that is lost: the commit is sent again with the same bytes', async () => {
@@ -170,6 +187,63 @@ describe('who cannot decrypt gets a typed error, and the item stays as it is:', 
   });
 });
 
+test('a lease that is lost while the provider answers: the late commit needs nothing more of the key', async () => {
+  await new Instance().token(tokenId(), encrypted(withRefreshToken)).get();
+  await age();
+  const refresh = async () => {
+    await table().set(tokenId(), 'lease', { id: 'another', since: Date.now(), until: Date.now() + 9_000, holder: 'another' });
+    kms.calls.length = 0;
+    kms.setState(keyArn, 'DisabledException');
+    return { accessToken: 'late', refreshToken: 'rotated', expiresIn: 60 };
+  };
+  expect(await new Instance().token(tokenId(), encrypted({ refresh })).get()).toBe('late');
+  expect(operations()).toEqual([]);
+  expect(await table().item(tokenId())).toMatchObject({ generation: 2, lease: { id: 'another' } });
+  kms.setState(keyArn, 'enabled');
+  expect(await new Instance().token(tokenId(), encrypted()).get()).toBe('late');
+});
+
+test('a data key is of one lease: who lost the race for it has no key left that could be used when it must not be', async () => {
+  const { provider, options } = providerWith();
+  const loser = new Instance();
+  table().faults = async ({ operation }) => {
+    if (operation === 'UpdateItem') await table().put({ tokenId: tokenId(), lease: { id: 'another', since: 1, until: Date.now() + 60_000, holder: 'another' } });
+    return undefined;
+  };
+  await errorOf(loser.token(tokenId(), encrypted(options)).get({ timeoutMs: 400 }));
+  table().faults = () => undefined;
+  await table().delete(tokenId());
+  kms.setState(keyArn, 'KMSInvalidStateException');
+  expect(await errorOf(loser.token(tokenId(), encrypted(options)).get())).toMatchObject({ code: 'KEY_UNUSABLE' });
+  expect(provider.calls).toBe(0);
+});
+
+test('a claim that is applied, and whose reply the key does not let in any more, gives the lease back', async () => {
+  await new Instance().token(tokenId(), encrypted(withRefreshToken)).get();
+  await age();
+  const { provider, options } = providerWith();
+  const instance = new Instance();
+  await errorOf(instance.token(tokenId(), encrypted()).get({ timeoutMs: 300 })); // the token is known here; the refresh token is not
+  kms.refuses = ({ operation }) => operation === 'Decrypt' ? 'DisabledException' : undefined;
+  expect(await errorOf(instance.token(tokenId(), encrypted(options)).get())).toMatchObject({ code: 'KEY_UNUSABLE' });
+  expect(await table().item(tokenId())).not.toHaveProperty('lease');
+  expect(provider.calls).toBe(0);
+});
+
+test('KMS that never answers is told as the key', async () => {
+  kms.hangs = true;
+  const error = await errorOf(new Instance().token(tokenId(), encrypted(withRefreshToken)).get({ timeoutMs: 1_500 }));
+  expect(error).toMatchObject({ code: 'TABLE_UNAVAILABLE', message: expect.stringContaining('the key that encrypts the tokens') });
+});
+
+test('KMS that answers without a key is asked again; the provider is asked once', async () => {
+  let empty = 0;
+  kms.refuses = () => ++empty <= 2 ? '' : undefined;
+  const { provider, options } = providerWith();
+  expect(await new Instance().token(tokenId(), encrypted(options)).get()).toBe('token-1');
+  expect([provider.calls, empty]).toEqual([1, 3]);
+});
+
 test('a refresh token that cannot be decrypted is seen by the claim alone: the lease is given back, and all are told why', async () => {
   await new Instance().token(tokenId(), encrypted(withRefreshToken)).get();
   await table().set(tokenId(), 'refreshToken', (await table().item(tokenId()))?.accessToken);
@@ -202,6 +276,16 @@ describe('where encryption was turned on for a table in use', () => {
     await table().put({ tokenId: tokenId(), accessToken: 'planted', generation: 1, issuedAt: Date.now() });
     const reader = new Instance();
     expect(await errorOf(reader.token(tokenId(), encrypted()).get({ timeoutMs: 3_000 }))).toMatchObject({ code: 'NO_USABLE_TOKEN' });
+  });
+
+  test('a refresh token that another stored meanwhile is not replaced by the one that was to be encrypted', async () => {
+    await table().put({ tokenId: tokenId(), refreshToken: REFRESH_TOKEN });
+    const refresh = async () => {
+      await table().set(tokenId(), 'refreshToken', 'rotated by a function without the key');
+      return { accessToken: 'sealed', expiresIn: 60 };
+    };
+    expect(await new Instance().token(tokenId(), encrypted({ refresh })).get()).toBe('sealed');
+    expect(await table().item(tokenId())).toMatchObject({ accessToken: expect.any(Uint8Array), refreshToken: 'rotated by a function without the key' });
   });
 
   test('a refresh token that the provider does not rotate is encrypted, too', async () => {

@@ -111,7 +111,10 @@ function textOf(folder: string): string {
 }
 
 const assemblies = temporaryFolder('leaks');
-const synthesized = async () => {
+let assembly: readonly string[] | undefined;
+/** Written once, and searched for each construct. */
+const synthesized = async () => assembly ??= write();
+const write = (): readonly string[] => {
   const outdir = mkdtempSync(join(assemblies, 'cdk-'));
   const app = new App({ outdir });
   const { all } = stackWithAll(app);
@@ -120,6 +123,9 @@ const synthesized = async () => {
 };
 
 type Scene = () => Promise<readonly unknown[]>;
+
+/** An enum: names alone, which no secret can get into. */
+const HOLDS_NONE: Scene = async () => [];
 type Scenes<M> = { readonly [N in keyof M]: Scene };
 
 const inMemory: Scene = async () => {
@@ -189,16 +195,28 @@ const CONSTRUCTS: Scenes<typeof constructs> = {
       new constructs.SharedTokenTable(stack, 'Tokens').addRefresher('Crm', { tokenId: 'crm', source: from });
     }))),
   ],
-  FirstToken: async () => [constructs.FirstToken],
-  TokenAccess: async () => [constructs.TokenAccess],
-  BodyFormat: async () => [constructs.BodyFormat],
-  ClientAuthentication: async () => [constructs.ClientAuthentication],
+  FirstToken: HOLDS_NONE,
+  TokenAccess: HOLDS_NONE,
+  BodyFormat: HOLDS_NONE,
+  ClientAuthentication: HOLDS_NONE,
 };
 /** A kit for tests, whose proxy shows requests to those who ask for them, and whose table is the test's own: its tokens are test data. Its errors show none. */
 const TESTING: Scenes<typeof testing> = {
   TestingKitError: async () => [await failureOf(async () => testing.startEmbeddedTable({ template: { Resources: { T: { Type: clientSecret } } } }))],
-  EmbeddedDynamoDb: async () => [testing.EmbeddedDynamoDb],
-  FaultProxy: async () => [testing.FaultProxy, await failureOf(async () => testing.FaultProxy.start('no address', () => undefined))],
+  EmbeddedDynamoDb: async () => {
+    const engine = await testing.EmbeddedDynamoDb.start();
+    const template = { clientSecret, Resources: { T: { Type: 'AWS::DynamoDB::GlobalTable', Properties: {} } } };
+    const failed = await failureOf(async () => engine.createTableFromTemplate(template));
+    await engine.stop();
+    return [failed];
+  },
+  FaultProxy: async () => {
+    const proxy = await testing.FaultProxy.start('http://127.0.0.1:9', () => undefined); // where nobody listens
+    const answer = await fetch(proxy.endpoint, { method: 'POST', headers: { 'x-amz-target': 'DynamoDB_20120810.PutItem' }, body: JSON.stringify({ clientSecret }) })
+      .then(async response => response.text(), (error: unknown) => error);
+    await proxy.stop();
+    return [answer];
+  },
   startEmbeddedTable: async () => [await failureOf(async () => testing.startEmbeddedTable({ template: { clientSecret, Resources: {} } }))],
 };
 
@@ -218,8 +236,9 @@ test('every entry point of the package is here, and each of its exports', () => 
   for (const [exported, scenes] of Object.values(entryPoints)) expect(Object.keys(scenes).sort()).toEqual(Object.keys(exported).sort());
 });
 
-const scenes = Object.entries(entryPoints).flatMap(([entryPoint, [, all]]) =>
-  Object.entries(all as Record<string, Scene>).map(([name, scene]) => [entryPoint, name, scene] as const));
+const scenes = Object.entries(entryPoints)
+  .flatMap(([entryPoint, [, all]]) => Object.entries(all as Record<string, Scene>).map(([name, scene]) => [entryPoint, name, scene] as const))
+  .filter(([, , scene]) => scene !== HOLDS_NONE);
 
 test.each(scenes)('%s: %s shows no secret', async (_, name, scene) => {
   process.env.CLIENT_SECRET = clientSecret; // as where a pipeline has it

@@ -1,5 +1,5 @@
 import { CLIENT, expectNothingSecret, SENTINEL } from './asking';
-import { RefreshError } from '../../lambda-runtime';
+import { RefreshError, type SharedTokenError } from '../../lambda-runtime';
 import { clientCredentials, refreshToken } from '../../lambda-runtime/oauth';
 import { Instance } from '../support/instance';
 import { OAuthServer } from '../support/oauth-server';
@@ -40,7 +40,8 @@ test('a refused client: the caller sees why, the table holds the code, and nothi
   const instance = new Instance();
   const refresh = clientCredentials({ tokenUrl: server.tokenUrl, credentials: CLIENT });
   const error: unknown = await instance.token(tokenId(), { refresh }).get().catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ code: 'REFRESH_FAILED', cause: expect.any(RefreshError) });
+  expect(error).toMatchObject({ code: 'REFRESH_FAILED', original: expect.any(Function) });
+  expect((error as SharedTokenError).original()).toBeInstanceOf(RefreshError);
   expect((error as Error).cause).toMatchObject({ code: 'invalid_client', message: expect.stringContaining('check clientId') });
   expect(await table().item(tokenId())).toMatchObject({ failure: { code: 'invalid_client' } });
   expect(server.requests).toHaveLength(1);

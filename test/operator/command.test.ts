@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { ENV } from '../../src/private/contract';
 import { type CommandResult, REPOSITORY, run, temporaryFolder } from '../support/command';
@@ -121,4 +123,15 @@ describe('arguments that make no sense end with 2 and the usage, and ask the tab
   test('--help is no error', async () => {
     expect(await sharedToken(['--help'])).toEqual({ status: 0, stdout: expect.stringMatching(/^Usage: shared-token/), stderr: '' });
   });
+});
+
+test('a reader that has gone away is no failure of what was done', async () => {
+  await table().put(stored());
+  const child = spawn(process.execPath, ['--no-warnings', COMMAND, 'expire', tokenId(), '--table', table().name], { cwd: folder, env: awsEnvironment() });
+  child.stdout.destroy();
+  let errors = '';
+  child.stderr.on('data', (data: Buffer) => { errors += data.toString(); });
+  const [status] = await once(child, 'exit') as [number];
+  expect([status, errors]).toEqual([0, '']);
+  expect((await table().item(tokenId()))?.expiresAt).toBeLessThanOrEqual(Date.now());
 });

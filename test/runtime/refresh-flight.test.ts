@@ -44,7 +44,7 @@ describe('a waiter', () => {
 
   test.each([
     [{ holder: undefined }, 'another instance is refreshing it'],
-    [{ until: 9e15 }, 'until an unknown time at the latest'],
+    [{ until: 8.64e15 }, 'until +275760-09-13T00:00:00.000Z at the latest'],
   ])('or by what is known of that: %j', async (more, words) => {
     time.put(expired({ lease: leaseFor(12 * SECOND, more) }));
     expect(await time.errorOf(time.process().token().get({ timeoutMs: 900 }))).toMatchObject({ message: expect.stringContaining(words) });

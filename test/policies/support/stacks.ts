@@ -159,6 +159,12 @@ class Resolved {
   private principal(role: IConstruct): Principal {
     const logicalId = this.source.getLogicalId(role.node.defaultChild as CfnElement);
     const name = this.deployed.nameOf(logicalId);
+    const { Policies, ManagedPolicyArns = [] } = this.deployed.resolve(this.deployed.properties(logicalId)) as {
+      readonly Policies?: unknown; readonly ManagedPolicyArns?: readonly unknown[];
+    };
+    const others = [...(Policies ? ['inline'] : []), ...ManagedPolicyArns.filter(arn => !JSON.stringify(arn).includes('AWSLambdaBasicExecutionRole')),
+      ...this.deployed.logicalIdsOf('AWS::IAM::ManagedPolicy')];
+    if (others.length > 0) throw new Error(`${logicalId} has policies that are not looked at: ${JSON.stringify(others)}`);
     const documents = this.deployed.logicalIdsOf('AWS::IAM::Policy').map(id => this.deployed.resolve(this.deployed.properties(id)) as {
       readonly Roles: readonly string[]; readonly PolicyDocument: { readonly Statement: readonly PolicyStatement[] };
     });
