@@ -3,7 +3,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { attach } from './private/attach';
-import { checkChoice } from './private/choice';
+import { checkChoice, checkKnown } from './private/choice';
 import { ENV, KEY_SEPARATOR } from './private/contract';
 import { SharedTokenTableError } from './private/errors';
 import { GrantLedger } from './private/grant-ledger';
@@ -202,6 +202,7 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
   }
 
   public attachTo(consumer: lambda.IFunction, options: AttachOptions = {}): iam.Grant {
+    checkKnown(this, '`attachTo`', options, ['access', 'tokenIds', 'tableVariable']);
     const { access = TokenAccess.REFRESH, tokenIds = [ALL_TOKENS], tableVariable = ENV.TABLE } = options;
     checkChoice(this, 'TokenAccess', TokenAccess, access, 'There is no such access to tokens.');
     const statements = statementsFor(this, access, selectTokenIds(this, tokenIds));

@@ -2,6 +2,7 @@ import { Annotations, ArnFormat, RemovalPolicy, Stack, Token } from 'aws-cdk-lib
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
+import { checkKnown } from './private/choice';
 import { ATTRIBUTE, OAUTH_MODULE, REFRESHER_MODULE, RUNTIME_MODULE } from './private/contract';
 import { encryptWith, keyItself, needsKnownRegion, symmetric } from './private/customer-key';
 import { describe, SharedTokenTableError, warningId } from './private/errors';
@@ -180,6 +181,9 @@ export class SharedTokenTable extends SharedTokenTableBase {
 
   constructor(scope: Construct, id: string, props: SharedTokenTableProps = {}) {
     super(scope, id);
+    checkKnown(this, 'a `SharedTokenTable`', props, [
+      'tableName', 'encryption', 'tokenEncryptionKey', 'pointInTimeRecovery', 'deletionProtection', 'removalPolicy',
+    ] satisfies (keyof SharedTokenTableProps)[]);
     const { encryption, removalPolicy = RemovalPolicy.RETAIN } = props;
     if (props.tableName !== undefined) checkTableName(this, props.tableName);
     this.encryptionKey = encryption?.tableKey && keyItself(this, encryption.tableKey);
@@ -229,6 +233,9 @@ class ImportedTokenTable extends SharedTokenTableBase {
   protected override readonly _isNameReliable: boolean;
 
   constructor(scope: Construct, id: string, attributes: SharedTokenTableAttributes) {
+    checkKnown(scope, `an imported table ('${id}')`, attributes, [
+      'tableName', 'tableArn', 'encryptionKey', 'tokenEncryptionKey',
+    ] satisfies (keyof SharedTokenTableAttributes)[]);
     const tableArn = arnOf(scope, id, attributes);
     super(scope, id, { environmentFromArn: tableArn });
     this._isNameReliable = !Token.isUnresolved(attributes.tableArn);
@@ -254,6 +261,14 @@ class ImportedTokenTable extends SharedTokenTableBase {
 }
 
 function tokenKeyOf(scope: Construct, { tokenEncryptionKey: key }: { readonly tokenEncryptionKey?: kms.IKey }): kms.IKey | undefined {
+  if (key !== undefined && typeof (key as Partial<kms.IKey> | null)?.keyArn !== 'string') {
+    throw new SharedTokenTableError(scope, {
+      what: '`tokenEncryptionKey` is a key.',
+      got: typeof key,
+      expected: 'a key of KMS, defined here or imported',
+      todo: 'Import it: `Key.fromKeyArn(this, id, keyArn)`.',
+    });
+  }
   return key && symmetric(scope, keyItself(scope, key));
 }
 

@@ -9,7 +9,7 @@ import { FirstToken } from './first-token';
 import { attach, attachDefined } from './private/attach';
 import { AttachedFunction } from './private/attached-function';
 import { FunctionSource, SettingsSource } from './private/bound-source';
-import { checkChoice } from './private/choice';
+import { checkChoice, checkKnown } from './private/choice';
 import { ENV } from './private/contract';
 import { SharedTokenTableError, warningId } from './private/errors';
 import { checkFailureQueue, newFailureQueue } from './private/failure-queue';
@@ -221,6 +221,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
    * @param options the variable of a second table
    */
   public attachTo(consumer: lambda.IFunction, options: RefresherAttachOptions = {}): iam.Grant {
+    checkKnown(this, 'the `attachTo` of a refresher, which is for its one token', options, ['tableVariable']);
     return attach(consumer, {
       table: this.table.reference,
       variable: options.tableVariable ?? ENV.TABLE,

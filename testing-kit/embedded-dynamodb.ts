@@ -68,6 +68,9 @@ export interface EmbeddedClientConfig {
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
 }
 
+/** Of this process: its functions remember a table by its name, so that no two of them may have the same one. */
+let tablesMade = 0;
+
 /**
  * DynamoDB inside this process, over its real wire protocol, in memory: what a test or demo uses instead of AWS.
  *
@@ -97,7 +100,6 @@ export class EmbeddedDynamoDb {
   readonly environment: Readonly<Record<string, string>>;
 
   private readonly sweeping: NodeJS.Timeout | undefined;
-  private tablesMade = 0;
 
   private constructor(
     private readonly engine: DynaliteEngine,
@@ -129,8 +131,8 @@ export class EmbeddedDynamoDb {
    */
   async createTableFromTemplate(template: TemplateSource, options: TableFromTemplateOptions = {}): Promise<EmbeddedTable> {
     const table = tableInTemplate(template, options.logicalId);
-    this.tablesMade += 1;
-    const tableName = options.tableName ?? table.tableName ?? `${table.logicalId}-${this.tablesMade}`;
+    tablesMade++;
+    const tableName = options.tableName ?? table.tableName ?? `${table.logicalId}-${tablesMade}`;
 
     const { status, body } = await this.engine.call('CreateTable', { ...table.input, TableName: tableName });
     if (status !== 200) {

@@ -43,9 +43,9 @@ export interface CommandWorld {
 
 /** What it does, and what there may be nothing of. */
 const MENDS: Readonly<Record<Exclude<What, 'state'>, readonly [keyof SharedTokenOperator & ('endLease' | 'clearFailure' | 'expire'), done: string, nothing: string]>> = {
-  'end-lease': ['endLease', 'The lease has ended: the next who needs the token refreshes it.', 'Nothing to do: there is no lease.'],
-  'clear-failure': ['clearFailure', 'The cool-down has ended: the next who needs the token may refresh it.', 'Nothing to do: no failure is noted.'],
-  'expire': ['expire', 'The token has expired: all who use it get a new one at their next look at the table.', 'Nothing to do: there is no token, or it has expired already.'],
+  'end-lease': ['endLease', 'The lease has ended: the next who needs the token refreshes it.', 'Nothing to do: there is no lease. If that surprises you: is the id right?'],
+  'clear-failure': ['clearFailure', 'The cool-down has ended: the next who needs the token may refresh it.', 'Nothing to do: no failure is noted. If that surprises you: is the id right?'],
+  'expire': ['expire', 'The token has expired: all who use it get a new one at their next look at the table.', 'Nothing to do: no token of this id is stored, or it has expired already. If that surprises you: is the id right?'],
 };
 
 /** @returns the exit status */

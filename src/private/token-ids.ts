@@ -55,6 +55,14 @@ export function selectTokenIds(scope: IConstruct, tokenIds: readonly string[]): 
 
 /** Refuses an id that is not one token's. */
 export function checkSingleTokenId(scope: IConstruct, tokenId: string): void {
+  if (typeof tokenId !== 'string' || tokenId === '') {
+    throw new SharedTokenTableError(scope, {
+      what: 'A refresher refreshes one token.',
+      got: show(tokenId),
+      expected: `an id of 1 to ${TOKEN_ID_MAX_BYTES} bytes`,
+      todo: "Pass `tokenId: 'crm'`.",
+    });
+  }
   checkTokenId(scope, tokenId);
   if (tokenId.includes('{{resolve:')) {
     throw new SharedTokenTableError(scope, {

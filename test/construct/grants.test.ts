@@ -293,3 +293,13 @@ test.each(['read', 'WRITE', ''])('attachTo refuses the access %j, which it does 
     .toThrow(`Stack0/Tokens: There is no such access to tokens. Got '${access}', expected TokenAccess.READ ('READ') or TokenAccess.REFRESH ('REFRESH').`);
   expect(statementsIn(stack)).toEqual([]);
 });
+
+test.each([
+  ['attachTo', (tokens: SharedTokenTable, stack: Stack) => tokens.attachTo(newFunction(stack, 'Fn'), { tokenId: 'crm' } as object), /There is no such option of `attachTo`\. Got 'tokenId'/],
+  ['a table', (_: SharedTokenTable, stack: Stack) => new SharedTokenTable(stack, 'Other', { tokenEncriptionKey: 1 } as object), /no such option of a `SharedTokenTable`/],
+  ['an imported table', (_: SharedTokenTable, stack: Stack) => SharedTokenTable.fromTableAttributes(stack, 'I', { tableName: 'crm', tokenKey: 1 } as object), /\('I'\)/],
+])('%s refuses an option that it does not know: written wrong, it would count as absent', (_name, act, message) => {
+  const { stack, tokens } = setUp();
+  expect(() => act(tokens, stack)).toThrow(message);
+  expect(statementsIn(stack)).toEqual([]);
+});
