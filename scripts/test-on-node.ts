@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { nodeOf, orUnavailable } from '../toolchain/tools';
 
 const MAJORS = [20, 22, 24] as const;
-const THE_RUNTIMES = ['runtime', 'oauth', 'refresher', 'testing-kit'].map(folder => `test/${folder}/`);
+const THE_RUNTIMES = ['runtime', 'encryption', 'oauth', 'refresher', 'operator', 'leaks', 'hostile', 'testing-kit'].map(folder => `test/${folder}/`);
 
 const [asked = '', ...forJest] = process.argv.slice(2);
 const major = MAJORS.find(known => String(known) === asked);
