@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { ACCOUNT } from './loopback';
 
 /** The part of a CloudFormation template that is read here. */
 export interface Template {
@@ -21,7 +22,6 @@ export interface DeploymentOptions {
 }
 
 /** The account of all that is local; `SecretsServer` answers for it, too. */
-const ACCOUNT = '111122223333';
 
 /** What `Ref` and `Fn::GetAtt` say of a resource. */
 type Kind = (resource: Named) => { readonly ref?: string; readonly attributes?: Readonly<Record<string, string>> };

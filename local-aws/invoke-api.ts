@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { startLoopback, stopLoopback, urlOf } from './loopback';
 
 /** One request to invoke a function. */
 export interface InvocationRequest {
@@ -33,10 +32,7 @@ const PATH = /^\/2015-03-31\/functions\/([^/]+)\/invocations(?:\?Qualifier=(.+))
 /** Lambda's `Invoke` as the SDK speaks it, for functions that run on this machine. */
 export class InvokeApi {
   static async start(): Promise<InvokeApi> {
-    const http = createServer();
-    http.listen(0, '127.0.0.1');
-    await once(http, 'listening');
-    return new InvokeApi(http);
+    return new InvokeApi(await startLoopback());
   }
 
   readonly requests: InvocationRequest[] = [];
@@ -50,7 +46,7 @@ export class InvokeApi {
 
   /** For the environment of those who invoke. */
   get environment(): Readonly<Record<string, string>> {
-    return { AWS_ENDPOINT_URL_LAMBDA: `http://127.0.0.1:${(this.http.address() as AddressInfo).port}` };
+    return { AWS_ENDPOINT_URL_LAMBDA: urlOf(this.http) };
   }
 
   define(functionName: string, run: Function): void {
@@ -65,9 +61,7 @@ export class InvokeApi {
   }
 
   async stop(): Promise<void> {
-    this.http.closeAllConnections();
-    this.http.close();
-    await once(this.http, 'close');
+    await stopLoopback(this.http);
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { ACCOUNT, startLoopback, stopLoopback, urlOf } from './loopback';
 
 /** One request to KMS, as it came in. */
 export interface KmsCall {
@@ -44,10 +43,7 @@ const ID_BYTES = 36;
  */
 export class KmsServer {
   static async start(): Promise<KmsServer> {
-    const http = createServer();
-    http.listen(0, '127.0.0.1');
-    await once(http, 'listening');
-    return new KmsServer(http);
+    return new KmsServer(await startLoopback());
   }
 
   /** In the order in which they came in. */
@@ -65,7 +61,7 @@ export class KmsServer {
   /** What makes the SDK's client of a process come here, in no account. */
   get environment(): Readonly<Record<string, string>> {
     return {
-      AWS_ENDPOINT_URL_KMS: `http://127.0.0.1:${(this.http.address() as AddressInfo).port}`,
+      AWS_ENDPOINT_URL_KMS: urlOf(this.http),
       AWS_REGION: REGION,
       AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE',
       AWS_SECRET_ACCESS_KEY: 'example',
@@ -77,7 +73,7 @@ export class KmsServer {
    * @returns the ARN of a new symmetric key
    */
   createKey(id: string = randomUUID()): string {
-    const arn = `arn:aws:kms:${REGION}:111122223333:key/${id}`;
+    const arn = `arn:aws:kms:${REGION}:${ACCOUNT}:key/${id}`;
     this.keys.set(id, { arn, material: randomBytes(32), state: 'enabled' });
     return arn;
   }
@@ -87,9 +83,7 @@ export class KmsServer {
   }
 
   async stop(): Promise<void> {
-    this.http.closeAllConnections();
-    this.http.close();
-    await once(this.http, 'close');
+    await stopLoopback(this.http);
   }
 
   private key(id: string): Key | undefined {

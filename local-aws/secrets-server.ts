@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { ACCOUNT, startLoopback, stopLoopback, urlOf } from './loopback';
 
 /** One request to read a secret or parameter, as it came in. */
 export interface SecretRead {
@@ -27,7 +26,6 @@ interface Call extends SecretRead {
 }
 
 const SERVICES = { GetSecretValue: 'secretsmanager', GetParameter: 'ssm' } as const;
-const ACCOUNT = '111122223333';
 
 /**
  * Secrets Manager and Systems Manager's parameters, as far as a function that reads its credentials sees them: their real protocol (AWS JSON 1.1 over HTTP),
@@ -40,10 +38,7 @@ const ACCOUNT = '111122223333';
  */
 export class SecretsServer {
   static async start(): Promise<SecretsServer> {
-    const http = createServer();
-    http.listen(0, '127.0.0.1');
-    await once(http, 'listening');
-    return new SecretsServer(http);
+    return new SecretsServer(await startLoopback());
   }
 
   /** In the order in which they came in. */
@@ -60,7 +55,7 @@ export class SecretsServer {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.http.address() as AddressInfo).port}`;
+    return urlOf(this.http);
   }
 
   /** What makes the SDK's clients of a process come here, in no account: everything that they need. */
@@ -102,9 +97,7 @@ export class SecretsServer {
   }
 
   async stop(): Promise<void> {
-    this.http.closeAllConnections();
-    this.http.close();
-    await once(this.http, 'close');
+    await stopLoopback(this.http);
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
