@@ -45,57 +45,58 @@ export function askStatement(refresher: { readonly functionArn: string }): Grant
 }
 
 /** Literals and patterns go into statements of their own, because one condition cannot compare some ids exactly and others by prefix. */
-function tableStatements(table: GrantedTable, selection: TokenIdSelection, allow: Allow): GrantedStatement[] {
-  if (selection.all) return [allow(table.tableArn)];
-
-  const statements: GrantedStatement[] = [];
-  if (selection.literals.length > 0) statements.push(allow(table.tableArn, { operator: 'ForAllValues:StringEquals', values: selection.literals }));
-  if (selection.patterns.length > 0) statements.push(allow(table.tableArn, { operator: 'ForAllValues:StringLike', values: selection.patterns }));
-  return statements;
+function statementsForIds({ all, literals, patterns }: TokenIdSelection, allow: (ids?: ComparedIds) => GrantedStatement): GrantedStatement[] {
+  if (all) return [allow()];
+  const compared: ComparedIds[] = [{ operator: 'StringEquals', values: literals }, { operator: 'StringLike', values: patterns }];
+  return compared.filter(({ values }) => values.length > 0).map(allow);
 }
 
-type Allow = (resourceArn: string, keys?: LeadingKeys) => GrantedStatement;
-
-interface LeadingKeys {
-  readonly operator: 'ForAllValues:StringEquals' | 'ForAllValues:StringLike';
+interface ComparedIds {
+  readonly operator: 'StringEquals' | 'StringLike';
   readonly values: string[];
 }
 
+function tableStatements(table: GrantedTable, selection: TokenIdSelection, allow: Allow): GrantedStatement[] {
+  return statementsForIds(selection, ids => allow(table.tableArn, ids));
+}
+
+type Allow = (resourceArn: string, ids?: ComparedIds) => GrantedStatement;
+
 /** GetItem alone, of the readable attributes alone. */
-function readStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
-  return { actions: [ACTION.READ], resourceArn, conditions: attributeConditions(READABLE_ATTRIBUTES, keys, { [SELECT]: 'SPECIFIC_ATTRIBUTES' }) };
+function readStatement(resourceArn: string, ids?: ComparedIds): GrantedStatement {
+  return { actions: [ACTION.READ], resourceArn, conditions: attributeConditions(READABLE_ATTRIBUTES, ids, { [SELECT]: 'SPECIFIC_ATTRIBUTES' }) };
 }
 
 /** GetItem of what says how a token fares, and not of the token. */
-function lookStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
-  return { actions: [ACTION.READ], resourceArn, conditions: attributeConditions(OPERATOR_READABLE_ATTRIBUTES, keys, { [SELECT]: 'SPECIFIC_ATTRIBUTES' }) };
+function lookStatement(resourceArn: string, ids?: ComparedIds): GrantedStatement {
+  return { actions: [ACTION.READ], resourceArn, conditions: attributeConditions(OPERATOR_READABLE_ATTRIBUTES, ids, { [SELECT]: 'SPECIFIC_ATTRIBUTES' }) };
 }
 
 /** UpdateItem that asks for nothing back, and names no token. Of the old item that a failed condition returns no condition key knows. */
-function mendStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
-  return { actions: [ACTION.WRITE], resourceArn, conditions: attributeConditions(OPERATOR_WRITTEN_ATTRIBUTES, keys, { [RETURN_VALUES]: 'NONE' }) };
+function mendStatement(resourceArn: string, ids?: ComparedIds): GrantedStatement {
+  return { actions: [ACTION.WRITE], resourceArn, conditions: attributeConditions(OPERATOR_WRITTEN_ATTRIBUTES, ids, { [RETURN_VALUES]: 'NONE' }) };
 }
 
 /**
  * These attributes alone. Each condition closes a way to the others: `Null` the request that names no attributes at all (`ForAllValues` holds for an empty set),
  * and what else must be equal the request that asks for every attribute.
  */
-function attributeConditions(attributes: readonly string[], keys: LeadingKeys | undefined, equal: Conditions[string]): Conditions {
+function attributeConditions(attributes: readonly string[], ids: ComparedIds | undefined, equal: Conditions[string]): Conditions {
   const named: Conditions = { 'ForAllValues:StringEquals': { [ATTRIBUTES]: [...attributes] } };
-  return merge({ StringEquals: equal, Null: { [ATTRIBUTES]: 'false' } }, named, leadingKeyConditions(keys));
+  return merge({ StringEquals: equal, Null: { [ATTRIBUTES]: 'false' } }, named, leadingKeyConditions(ids));
 }
 
 /**
  * GetItem and UpdateItem of whole items. No condition on `dynamodb:ReturnValues`: whether it covers the old item that a failed condition returns is not
  * documented, and a condition that does could deny the claims that the protocol lives by.
  */
-function refreshStatement(resourceArn: string, keys?: LeadingKeys): GrantedStatement {
-  return { actions: [ACTION.READ, ACTION.WRITE], resourceArn, ...(keys && { conditions: leadingKeyConditions(keys) }) };
+function refreshStatement(resourceArn: string, ids?: ComparedIds): GrantedStatement {
+  return { actions: [ACTION.READ, ACTION.WRITE], resourceArn, ...(ids && { conditions: leadingKeyConditions(ids) }) };
 }
 
-function leadingKeyConditions(keys?: LeadingKeys): Conditions {
-  if (!keys) return {};
-  return { [keys.operator]: { [LEADING_KEYS]: keys.values }, Null: { [LEADING_KEYS]: 'false' } };
+function leadingKeyConditions(ids?: ComparedIds): Conditions {
+  if (!ids) return {};
+  return { [`ForAllValues:${ids.operator}`]: { [LEADING_KEYS]: ids.values }, Null: { [LEADING_KEYS]: 'false' } };
 }
 
 /**
@@ -113,20 +114,16 @@ function keyStatements(table: GrantedTable): GrantedStatement[] {
 
 /** To decrypt tokens, and to encrypt those that were fetched: of this table and these ids alone, as KMS is told them with each call. */
 function tokenKeyStatements(
-  { tokenEncryptionKey: key, tableName }: GrantedTable, access: TokenAccess, { all, literals, patterns }: TokenIdSelection,
+  { tokenEncryptionKey: key, tableName }: GrantedTable, access: TokenAccess, selection: TokenIdSelection,
 ): GrantedStatement[] {
   if (!key) return [];
   const contextKey = (name: string) => `kms:EncryptionContext:${name}`;
-  const allow = (ids: Conditions): GrantedStatement => ({
+  const table: Conditions = { StringEquals: { [contextKey(ENCRYPTION_CONTEXT.TABLE)]: tableName } };
+  return statementsForIds(selection, ids => ({
     actions: access === TokenAccess.READ ? [ACTION.DECRYPT] : [ACTION.DECRYPT, ACTION.ENCRYPT],
     resourceArn: key.keyArn,
-    conditions: merge({ StringEquals: { [contextKey(ENCRYPTION_CONTEXT.TABLE)]: tableName } }, ids),
-  });
-  if (all) return [allow({})];
-  return [
-    ...(literals.length > 0 ? [allow({ StringEquals: { [contextKey(ENCRYPTION_CONTEXT.TOKEN_ID)]: literals } })] : []),
-    ...(patterns.length > 0 ? [allow({ StringLike: { [contextKey(ENCRYPTION_CONTEXT.TOKEN_ID)]: patterns } })] : []),
-  ];
+    conditions: merge(table, ids ? { [ids.operator]: { [contextKey(ENCRYPTION_CONTEXT.TOKEN_ID)]: ids.values } } : {}),
+  }));
 }
 
 function merge(...parts: Conditions[]): Conditions {
