@@ -12,6 +12,7 @@ type Check = (value: unknown) => boolean;
 const isFunction: Check = value => typeof value === 'function';
 const isDuration: Check = value => Number.isFinite(value) && (value as number) > 0;
 const isText: Check = value => typeof value === 'string' && value !== '';
+
 const A_FUNCTION = [isFunction, 'a function'] as const;
 const A_DURATION = [isDuration, 'a number of milliseconds above zero'] as const;
 

@@ -87,7 +87,13 @@ export function commitRequest(table: string, tokenId: string, commit: Commit): U
     },
     add: ['#generation = if_not_exists(#generation, :zero) + :one'],
     condition: !isLate ? isMine : `${onlyIf.base ? `(${tokenIsStill(onlyIf.base)}) OR ` : ''}${NO_TOKEN} OR ${TOKEN_IS_OLDER}`,
-    values: { ':zero': 0, ':one': 1, ':same': commit.isSameRefreshToken && refreshToken, ...(isLate ? { ...valuesOf(onlyIf.base), ':clearlyOlder': issuedAt - CLEARLY_OLDER_MS } : { ':mine': onlyIf.lease }) },
+    values: {
+      ':zero': 0,
+      ':one': 1,
+      ...(isLate
+        ? { ...valuesOf(onlyIf.base), ':clearlyOlder': issuedAt - CLEARLY_OLDER_MS }
+        : { ':mine': onlyIf.lease, ':same': commit.isSameRefreshToken && refreshToken }),
+    },
   });
 }
 

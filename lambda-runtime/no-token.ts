@@ -1,6 +1,7 @@
 import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { RefreshFailure } from './refresh-failure';
 import { tokenError } from './token-error';
+import { momentOf } from './token-item';
 import type { TokenMeans } from './token-keeper';
 
 /*
@@ -17,7 +18,7 @@ export function refused(means: TokenMeans, code: SharedTokenErrorCode, retryAt?:
   const { tokenId, memory } = means;
   if (code === 'DEADLINE_EXCEEDED') return deadlineExceeded(means);
   return tokenError(tokenId, code, code === 'COOLING_DOWN'
-    ? `the last refresh failed (${memory.item?.failure?.code}); ${memory.item?.failure?.forced ? 'none that nobody needs is tried' : 'no instance tries'} again before ${isoTime(retryAt)}.`
+    ? `the last refresh failed (${memory.item?.failure?.code}); ${memory.item?.failure?.forced ? 'none that nobody needs is tried' : 'no instance tries'} again before ${momentOf(retryAt)}.`
     : 'no usable token, and this function only reads. Give it a refresh function or a refresher, or see why the one that refreshes does not.', { retryAt });
 }
 
@@ -25,7 +26,7 @@ export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure
   const trouble = table.trouble();
   if (trouble) return trouble;
   const { lease, failure: last } = memory.item ?? {};
-  const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${isoTime(lease.until)} at the latest`
+  const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${momentOf(lease.until)} at the latest`
     : asked ?? (last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh');
   return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no new token before the deadline: ${why}. ` +
     'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
@@ -33,10 +34,4 @@ export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure
 
 export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {
   return tokenError(tokenId, 'ABORTED', 'the caller\'s signal was aborted.', { cause: reason });
-}
-
-/** An item may name a moment that no `Date` knows; that is no reason for another error. */
-function isoTime(at = NaN): string {
-  const date = new Date(at);
-  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
 }

@@ -144,6 +144,12 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }
 
+/** A moment for people, in ISO 8601; it may not be known. */
+export function momentOf(at = NaN): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
+}
+
 const readLease = ({ id, since, until, holder = '' }: Read<typeof LEASE>): Lease => ({ id, since, until, holder: printable(holder) });
 const readFailure = ({ code, count, at, retryAt, forced }: Read<typeof FAILURE>): Failure =>
   ({ code: isStorableCode(code) ? code : 'UNKNOWN', count, at, retryAt, forced });

@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { SharedTokenOperator, SharedTokenState } from './index';
-import { momentOf } from './token-state';
 import { ENV } from '../../src/private/contract';
-import { printable } from '../token-item';
+import { momentOf, printable } from '../token-item';
 
 /*
  * The command `shared-token`: arguments in, text and an exit status out.

@@ -63,7 +63,7 @@ export class SharedTokenOperator {
   /**
    * Ends the cool-down after a failure that was cured: the next who needs a token may ask the provider at once.
    *
-   * @returns false where no failure is noted
+   * @returns false where no failure is noted, or another one than the one that was seen
    * @throws SharedTokenError as `state` does, and ITEM_CHANGED where the item changes faster than it can be looked at
    */
   async clearFailure(): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { coolDownLeft, leaseEndsIn } from '../timing';
-import { printable, type TokenItem } from '../token-item';
+import { momentOf, printable, type TokenItem } from '../token-item';
 
 /** How a token fares, as an operator may know it: never the token. Moments are milliseconds since the epoch, by the table's clock. */
 export interface SharedTokenState {
@@ -90,10 +90,4 @@ function span(ms: number): string {
   const known = Math.max(0, ms);
   const [unit, unitMs] = UNITS.find(([, size, limit]) => known / size < limit) ?? UNITS[3];
   return `${Math.round(known / unitMs)} ${unit}`;
-}
-
-/** ISO 8601. An item may name a moment that no `Date` knows. */
-export function momentOf(at: number): string {
-  const date = new Date(at);
-  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
 }
