@@ -35,6 +35,20 @@ function heldProvider(answerOf = (call: number): RefreshResult => ({ accessToken
   return { provider, options: { refresh: provider.refresh }, answer: (call: number) => told[call - 1]?.tell() };
 }
 
+/** An instance whose lease an operator ended while it asks the provider, and the next one, which asks as well. */
+async function overtaken() {
+  await table().put(stored({ expiresAt: Date.now() - 1 }));
+  const { provider, options, answer } = heldProvider();
+  const former = new Instance();
+  const call = former.token(tokenId(), options).get();
+  await former.until('refreshing');
+  await operator().endLease();
+  const next = new Instance();
+  const nextCall = next.token(tokenId(), options).get();
+  await next.until('refreshing'); // a second provider call, while the first is under way
+  return { provider, answer, call, next, nextCall };
+}
+
 /** An instance that is asking the provider for the successor of a token that its API refused. */
 async function refreshing(options: { readonly refresh: Provider['refresh'] }) {
   const holder = new Instance();
@@ -158,16 +172,7 @@ describe('a lease that an operator ended', () => {
   });
 
   test('lets another refresh at once; I2: the former holder\'s answer does not overwrite what was fetched since, and its callers get that', async () => {
-    await table().put(stored({ expiresAt: Date.now() - 1 }));
-    const { provider, options, answer } = heldProvider();
-    const former = new Instance();
-    const call = former.token(tokenId(), options).get();
-    await former.until('refreshing');
-    await operator().endLease();
-
-    const next = new Instance();
-    const nextCall = next.token(tokenId(), options).get();
-    await next.until('refreshing'); // a second provider call, while the first is under way
+    const { provider, answer, call, next, nextCall } = await overtaken();
     expect(next.events.find(({ type }) => type === 'claimed')?.takeover).toBe(false);
     answer(2);
     expect(await nextCall).toBe('token-2');
@@ -178,15 +183,7 @@ describe('a lease that an operator ended', () => {
   });
 
   test('I2: the former holder\'s late answer is stored where it comes first, leaves the new lease alone, and is overwritten by what was fetched under that', async () => {
-    await table().put(stored({ expiresAt: Date.now() - 1 }));
-    const { options, answer } = heldProvider();
-    const former = new Instance();
-    const call = former.token(tokenId(), options).get();
-    await former.until('refreshing');
-    await operator().endLease();
-    const next = new Instance();
-    const nextCall = next.token(tokenId(), options).get();
-    await next.until('refreshing');
+    const { answer, call, nextCall } = await overtaken();
     const { lease } = await item() as { lease: { id: string } };
 
     answer(1);
