@@ -2,7 +2,7 @@ import { decide } from './decide';
 import { fingerprintOf } from './fingerprint';
 import { LIMIT_REACHED, withLimit } from './host';
 import { leaseHolder } from './lease-holder';
-import { abortedError, deadlineExceeded, refreshFailed, refused } from './no-token';
+import { abortedError, deadlineExceeded, reasonOf, refreshFailed, refused } from './no-token';
 import { type Caller, situationOf } from './refresh-flight';
 import { aheadWindowFrom, backOff } from './timing';
 import { tokenError } from './token-error';
@@ -72,6 +72,8 @@ export async function forcedRefresh(means: TokenMeans & Pick<TokenKeeper, 'rejec
     const refreshed = await withLimit({ host, ms: timeLeft(), signal }, fly);
     if (refreshed !== LIMIT_REACHED) return refreshed;
     throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means);
+  } catch (error) {
+    throw reasonOf(means, error);
   } finally {
     over.abort();
   }

@@ -32,6 +32,12 @@ export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure
     'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
 }
 
+/** What a failed call is told: of the table only where that is to blame, and not where the deadline merely came in the middle of a request to it. */
+export function reasonOf(means: TokenMeans, error: unknown, failure?: RefreshFailure, asked?: string): unknown {
+  const isOfTheTable = error instanceof SharedTokenError && error.code === 'TABLE_UNAVAILABLE';
+  return isOfTheTable && !means.table.trouble() ? deadlineExceeded(means, failure, asked) : error;
+}
+
 export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {
   return tokenError(tokenId, 'ABORTED', 'the caller\'s signal was aborted.', { cause: reason });
 }

@@ -4,7 +4,7 @@ import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Tell } from './events';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { leaseHolder, type LeaseHolder } from './lease-holder';
-import { abortedError, deadlineExceeded, refreshFailed, refused } from './no-token';
+import { abortedError, deadlineExceeded, reasonOf, refreshFailed, refused } from './no-token';
 import type { Refresh } from './public-types';
 import { isFinal, type RefreshFailure } from './refresh-failure';
 import type { RefresherPort } from './refresher-port';
@@ -186,7 +186,9 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
 
   let letGo: (token: StoredToken) => void = () => undefined;
   const usable = new Promise<StoredToken>(resolve => { letGo = resolve; });
-  const landing = fly().finally(() => {
+  const landing = fly().catch((error: unknown) => {
+    throw reasonOf(means, error, failure, asks?.outcome());
+  }).finally(() => {
     hasLanded = true;
   });
   landing.catch(() => undefined); // the last caller may have left before

@@ -38,7 +38,7 @@ export interface TokenTable {
   commit(commit: Commit, by: Requester): Promise<WriteReply>;
   renew(renewal: Renewal, by: Requester): Promise<WriteReply>;
   release(release: Release, by: Requester): Promise<WriteReply>;
-  /** The error for a caller whose time ended while the table did not answer; nothing while it does. */
+  /** The error for a caller whose time ended while the table did not answer; nothing where the table is not to blame for that. */
   trouble(): SharedTokenError | undefined;
 }
 
@@ -63,17 +63,21 @@ export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans):
   const persist = async (send: (signal: AbortSignal) => Promise<WriteReply>, { timeLeft, stop, throttled }: Requester): Promise<WriteReply> => {
     let isInDoubt = false;
     for (let attempts = 0; ; attempts++) {
+      // A table that is slow rather than gone gets more time with each attempt.
+      const ms = Math.min(TABLE_CALL_LIMIT_MS * 2 ** attempts, timeLeft());
       try {
-        // A table that is slow rather than gone gets more time with each attempt.
-        return await attempt(send, Math.min(TABLE_CALL_LIMIT_MS * 2 ** attempts, timeLeft()));
+        return await attempt(send, ms);
       } catch (error) {
         if (!(error instanceof TableTrouble)) throw error;
-        lastTrouble = error;
+        const left = timeLeft();
+        // Where the deadline cut it short, or the process stood still beyond that, the table is not to blame. (A timer may end up to a millisecond early.)
+        const isBlameless = (left < 1 && ms < TABLE_CALL_LIMIT_MS / 2) || left < -CLOCK_JUMP_MS;
+        if (!isBlameless) lastTrouble = error;
         // An earlier attempt may have been applied: then only sending again tells.
         if (error.throttled && throttled && !isInDoubt) throw error;
         isInDoubt ||= !error.throttled;
         const pause = backOff(attempts, host.random());
-        if (timeLeft() <= pause) throw unavailable(error);
+        if (left <= pause) throw unavailable(error);
         await host.sleep(pause, stop);
         if (stop?.aborted) throw unavailable(error);
       }

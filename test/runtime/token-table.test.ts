@@ -81,6 +81,56 @@ test('trouble that is over is not what a call fails with', async () => {
   expect(await time.errorOf(time.process().token().get({ timeoutMs: 900 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
 });
 
+describe('a call whose deadline comes in the middle of a request ends with the error that says so', () => {
+  const refresh = async () => Promise.reject(new Error('not asked here'));
+  beforeEach(() => time.put({ lease: { id: 'other', since: time.now, until: time.now + 12_000, holder: 'other' } }));
+
+  test.each([
+    ['less than half a second', 499, 'DEADLINE_EXCEEDED'],
+    ['half a second', 500, 'TABLE_UNAVAILABLE'],
+  ])('a table that did not answer for %s', async (_, timeoutMs, code) => {
+    time.faults = () => 'request vanishes';
+    expect(await time.errorOf(time.process().token({ refresh }).refresh({ timeoutMs }))).toMatchObject({ code });
+  });
+
+  test('who refreshes is told', async () => {
+    time.faults = ({ at }) => at > 0 ? 'request vanishes' : undefined;
+    expect(await time.errorOf(time.process().token().get({ timeoutMs: 400 }))).toMatchObject({
+      code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('other is refreshing it'),
+    });
+    expect(time.requests).toHaveLength(2);
+  });
+
+  test('not where the table refused before', async () => {
+    time.faults = ({ at }) => at === 0 ? 'request lost' : 'request vanishes';
+    expect(await time.errorOf(time.process().token({ refresh }).refresh({ timeoutMs: 200 }))).toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+    expect(time.requests).toHaveLength(2);
+  });
+
+  test.each([
+    ['no answer comes', 'request vanishes'],
+    ['the answer was there', undefined],
+    ['the connection broke', 'reply lost'],
+  ] as const)('frozen in it, beyond the deadline, where %s', async (_, fault) => {
+    const process = time.process();
+    time.faults = () => {
+      time.after(3, () => process.freeze(5_000));
+      return fault;
+    };
+    expect(await time.errorOf(process.token().get({ timeoutMs: 900 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(time.requests).toHaveLength(1);
+  });
+
+  test.each([[250, 'TABLE_UNAVAILABLE'], [251, 'DEADLINE_EXCEEDED']])('%i ms beyond it, the process counts as frozen or not', async (ms, code) => {
+    const process = time.process();
+    time.faults = () => {
+      time.after(3, () => process.freeze(ms));
+      return 'request vanishes';
+    };
+    expect(await time.errorOf(process.token({ refresh }).refresh({ timeoutMs: 900 }))).toMatchObject({ code });
+  });
+});
+
 test('an error that trying again cannot cure ends it at once', async () => {
   const denied = new SharedTokenError('ACCESS_DENIED', 'no grant');
   time.faults = () => denied;
