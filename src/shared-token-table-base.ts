@@ -206,7 +206,7 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
     const { access = TokenAccess.REFRESH, tokenIds = [ALL_TOKENS], tableVariable = ENV.TABLE } = options;
     checkChoice(this, 'TokenAccess', TokenAccess, access, 'There is no such access to tokens.');
     const statements = statementsFor(this, access, selectTokenIds(this, tokenIds));
-    return attach(consumer, {
+    return attach(this, consumer, {
       table: this.reference,
       variable: tableVariable,
       access,

@@ -2,7 +2,7 @@ import { Annotations, ArnFormat, RemovalPolicy, Stack, Token } from 'aws-cdk-lib
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
-import { checkKnown } from './private/choice';
+import { checkKnown, checkMade } from './private/choice';
 import { ATTRIBUTE, OAUTH_MODULE, REFRESHER_MODULE, RUNTIME_MODULE } from './private/contract';
 import { encryptWith, keyItself, needsKnownRegion, symmetric } from './private/customer-key';
 import { describe, SharedTokenTableError, warningId } from './private/errors';
@@ -184,10 +184,11 @@ export class SharedTokenTable extends SharedTokenTableBase {
     checkKnown(this, 'a `SharedTokenTable`', props, [
       'tableName', 'encryption', 'tokenEncryptionKey', 'pointInTimeRecovery', 'deletionProtection', 'removalPolicy',
     ] satisfies (keyof SharedTokenTableProps)[]);
+    checkMade(this, props);
     const { encryption, removalPolicy = RemovalPolicy.RETAIN } = props;
     if (props.tableName !== undefined) checkTableName(this, props.tableName);
     this.encryptionKey = encryption?.tableKey && keyItself(this, encryption.tableKey);
-    this.tokenEncryptionKey = tokenKeyOf(this, props);
+    this.tokenEncryptionKey = props.tokenEncryptionKey && symmetric(this, keyItself(this, props.tokenEncryptionKey));
     const laterKey = needsKnownRegion(encryption, this.stack.region) ? encryption.tableKey : undefined;
 
     this.table = new dynamodb.TableV2(this, 'Table', {
@@ -236,13 +237,14 @@ class ImportedTokenTable extends SharedTokenTableBase {
     checkKnown(scope, `an imported table ('${id}')`, attributes, [
       'tableName', 'tableArn', 'encryptionKey', 'tokenEncryptionKey',
     ] satisfies (keyof SharedTokenTableAttributes)[]);
+    checkMade(scope, attributes);
     const tableArn = arnOf(scope, id, attributes);
     super(scope, id, { environmentFromArn: tableArn });
     this._isNameReliable = !Token.isUnresolved(attributes.tableArn);
     this.tableArn = tableArn;
     this.tableName = attributes.tableName ?? this.stack.splitArn(tableArn, ArnFormat.SLASH_RESOURCE_NAME).resourceName!;
     this.encryptionKey = attributes.encryptionKey && keyItself(this, attributes.encryptionKey);
-    this.tokenEncryptionKey = tokenKeyOf(this, attributes);
+    this.tokenEncryptionKey = attributes.tokenEncryptionKey && symmetric(this, keyItself(this, attributes.tokenEncryptionKey));
     this.node.addValidation({ validate: () => this.refuseForgottenKey() });
   }
 
@@ -258,18 +260,6 @@ class ImportedTokenTable extends SharedTokenTableBase {
       todo: 'Use that table itself; or import it with its key: `SharedTokenTable.fromTableAttributes(this, id, { tableName, tokenEncryptionKey })`.',
     })];
   }
-}
-
-function tokenKeyOf(scope: Construct, { tokenEncryptionKey: key }: { readonly tokenEncryptionKey?: kms.IKey }): kms.IKey | undefined {
-  if (key !== undefined && typeof (key as Partial<kms.IKey> | null)?.keyArn !== 'string') {
-    throw new SharedTokenTableError(scope, {
-      what: '`tokenEncryptionKey` is a key.',
-      got: typeof key,
-      expected: 'a key of KMS, defined here or imported',
-      todo: 'Import it: `Key.fromKeyArn(this, id, keyArn)`.',
-    });
-  }
-  return key && symmetric(scope, keyItself(scope, key));
 }
 
 const TABLE_ARN = /^arn:[a-z0-9-]+:dynamodb:[a-z0-9-]+:\d{12}:table\/[a-zA-Z0-9_.-]{3,255}$/;

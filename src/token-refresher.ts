@@ -9,7 +9,7 @@ import { FirstToken } from './first-token';
 import { attach, attachDefined } from './private/attach';
 import { AttachedFunction } from './private/attached-function';
 import { FunctionSource, SettingsSource } from './private/bound-source';
-import { checkChoice, checkKnown } from './private/choice';
+import { checkChoice, checkKnown, checkMade } from './private/choice';
 import { ENV } from './private/contract';
 import { SharedTokenTableError, warningId } from './private/errors';
 import { checkFailureQueue, newFailureQueue } from './private/failure-queue';
@@ -162,6 +162,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
     this.table = table;
     const { tokenId, schedule, timeWindow, firstToken = FirstToken.ASYNC } = props;
     checkSingleTokenId(this, tokenId);
+    checkMade(this, { schedule, timeWindow, failureQueue: props.failureQueue });
     checkChoice(this, 'FirstToken', FirstToken, firstToken, 'There is no such way to get the first token.');
     this.tokenId = tokenId;
     if (timeWindow && !schedule) {
@@ -222,7 +223,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
    */
   public attachTo(consumer: lambda.IFunction, options: RefresherAttachOptions = {}): iam.Grant {
     checkKnown(this, 'the `attachTo` of a refresher, which is for its one token', options, ['tableVariable']);
-    return attach(consumer, {
+    return attach(this, consumer, {
       table: this.table.reference,
       variable: options.tableVariable ?? ENV.TABLE,
       access: TokenAccess.READ,
@@ -259,6 +260,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
 
   /** The function that comes with this library. */
   private prebuilt(source: SettingsSource, props: TokenRefresherProps): RefresherFunction {
+    checkMade(this, props);
     const fn = newPrebuiltFunction(this, this.tokenId, source, props);
     const attached = AttachedFunction.of({ kind: 'defined', function: fn, resource: fn.node.defaultChild as lambda.CfnFunction, packaging: 'node' });
     attached.setVariable(tableVariable(ENV.TABLE, this.table.reference));

@@ -2,7 +2,7 @@ import { Duration, Token } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { IConstruct } from 'constructs';
 import { BoundSource } from './private/bound-source';
-import { checkChoice } from './private/choice';
+import { checkChoice, checkMade } from './private/choice';
 import { Credentials, credentialsOf } from './private/credentials';
 import { SharedTokenTableError } from './private/errors';
 import {
@@ -218,10 +218,11 @@ function checkUse(scope: IConstruct, templates: { readonly [part: string]: unkno
 }
 
 function commonSettings(scope: IConstruct, { tokenLife }: TokenSourceProps, credentials: Credentials | undefined): CommonSettings {
-  return { credentials: credentials?.reference, tokenLifeSeconds: tokenLife && lifeSeconds(scope, tokenLife) };
+  return { credentials: credentials?.reference, tokenLifeSeconds: tokenLife === undefined ? undefined : lifeSeconds(scope, tokenLife) };
 }
 
 function lifeSeconds(scope: IConstruct, tokenLife: Duration): number {
+  checkMade(scope, { tokenLife });
   if (tokenLife.isUnresolved()) return tokenLife.toSeconds();
   const seconds = tokenLife.toSeconds({ integral: false });
   if (isTokenLife(seconds)) return seconds;

@@ -1,6 +1,7 @@
 import { Annotations } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { IConstruct } from 'constructs';
 import { AttachedFunction } from './attached-function';
 import { consumerOf, DefinedFunction, ImportedFunction, Packaging } from './consumer';
 import { ENV, RUNTIME_MODULE } from './contract';
@@ -26,10 +27,14 @@ export interface Attachment {
 /** Lambda's grammar for a variable's name. */
 const VARIABLE_NAME = /^[a-zA-Z][a-zA-Z0-9_]+$/;
 
-/** Gives a function all it needs to share tokens: layer, environment, permissions. */
-export function attach(target: lambda.IFunction, attachment: Attachment): iam.Grant {
+/**
+ * Gives a function all it needs to share tokens: layer, environment, permissions.
+ *
+ * @param scope whose tokens they are
+ */
+export function attach(scope: IConstruct, target: lambda.IFunction, attachment: Attachment): iam.Grant {
+  const consumer = consumerOf(scope, target);
   checkVariable(target, attachment.variable);
-  const consumer = consumerOf(target);
   return consumer.kind === 'imported' ? attachImported(consumer, attachment) : attachDefined(consumer, attachment);
 }
 

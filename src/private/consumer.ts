@@ -2,6 +2,7 @@ import { Annotations, CfnResource, Stack } from 'aws-cdk-lib';
 import * as cloudfront from 'aws-cdk-lib/aws-cloudfront';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { Construct, IConstruct } from 'constructs';
 import { Problem, SharedTokenTableError, warningId } from './errors';
 
 /** The oldest major version of Node.js that the runtime works on. */
@@ -24,9 +25,13 @@ export interface ImportedFunction {
   readonly function: lambda.IFunction;
 }
 
-/** Finds the function behind whatever stands for one, by what it can do rather than by its class: `SingletonFunction`, for one, is no `Function`. */
-export function consumerOf(consumer: lambda.IFunction): DefinedFunction | ImportedFunction {
-  refuseWhatIsNoFunction(consumer);
+/**
+ * Finds the function behind whatever stands for one, by what it can do rather than by its class: `SingletonFunction`, for one, is no `Function`.
+ *
+ * @param scope what is asked to serve it
+ */
+export function consumerOf(scope: IConstruct, consumer: lambda.IFunction): DefinedFunction | ImportedFunction {
+  refuseWhatIsNoFunction(scope, consumer);
   refuseEdge(consumer, consumer);
   warnOfPublishedVersion(consumer);
   const unqualified = versionOf(consumer)?.lambda ?? consumer;
@@ -42,11 +47,12 @@ export function consumerOf(consumer: lambda.IFunction): DefinedFunction | Import
 }
 
 /** TypeScript sees to this; the other languages of jsii and plain JavaScript may not. */
-function refuseWhatIsNoFunction(consumer: lambda.IFunction): void {
-  if (consumer.permissionsNode !== undefined) return;
-  throw new SharedTokenTableError(consumer, {
+function refuseWhatIsNoFunction(scope: IConstruct, consumer: lambda.IFunction | undefined): void {
+  if (consumer?.permissionsNode !== undefined) return;
+  const isConstruct = Construct.isConstruct(consumer);
+  throw new SharedTokenTableError(isConstruct ? consumer : scope, {
     what: 'Only a Lambda function can be attached: it gets a layer and environment variables.',
-    got: consumer.constructor.name,
+    got: isConstruct ? consumer.constructor.name : typeof consumer,
     expected: 'a function, an alias or a version',
     todo: 'For a role, an ECS task or another grantee use `grantRead` or `grantRefresh`, and `environment`.',
   });

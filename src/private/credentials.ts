@@ -4,6 +4,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { IConstruct } from 'constructs';
+import { checkMade } from './choice';
 import { keyToPermit } from './customer-key';
 import { SharedTokenTableError, warningId } from './errors';
 import { Reference } from './reference';
@@ -24,6 +25,7 @@ export interface CredentialsProps {
 
 /** The one place where credentials are, if there is one. */
 export function credentialsOf(scope: IConstruct, { credentials, credentialsParameter }: CredentialsProps): Credentials | undefined {
+  checkMade(scope, { credentials, credentialsParameter });
   if (credentials && credentialsParameter) {
     throw new SharedTokenTableError(scope, {
       what: 'A source has its credentials in one place.',

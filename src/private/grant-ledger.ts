@@ -25,7 +25,7 @@ export class GrantLedger {
 
   /** Adds the statements to the grantee's policies, or says why that cannot be. */
   public grant(grantee: iam.IGrantable, statements: GrantedStatement[]): iam.Grant {
-    const principal = grantee.grantPrincipal;
+    const principal = this.principalOf(grantee);
     const owner = Construct.isConstruct(grantee) ? grantee : this.resource.construct;
     this.refuseUnknownPrincipal(owner, principal, statements);
 
@@ -40,6 +40,17 @@ export class GrantLedger {
 
     this.entries.push(...statements.map(statement => ({ owner, principal, statement })));
     return grants.reduce((all, next) => all.combine(next));
+  }
+
+  /** TypeScript and jsii see to this; plain JavaScript does not. */
+  private principalOf(grantee: iam.IGrantable | undefined): iam.IPrincipal {
+    if (grantee?.grantPrincipal !== undefined) return grantee.grantPrincipal;
+    throw new SharedTokenTableError(this.resource.construct, {
+      what: 'Permissions are granted to who can have them.',
+      got: typeof grantee,
+      expected: 'a role, a user, a group, or what has a role',
+      todo: 'Pass it, or import it: `Role.fromRoleArn(this, id, roleArn)`.',
+    });
   }
 
   /** A function imported without its role: CDK would note the statement as a warning and call that a success. */

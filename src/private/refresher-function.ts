@@ -16,7 +16,7 @@ export function refresherFunctionOf(scope: Construct, handler: lambda.IFunction 
       todo: 'Pass it: `TokenSource.fromFunction(fn)`.',
     });
   }
-  const consumer = consumerOf(handler);
+  const consumer = consumerOf(scope, handler);
   if (consumer.kind === 'imported') {
     throw new SharedTokenTableError(scope, {
       what: 'A refresher gets environment variables, by which it knows its token and its table.',

@@ -204,12 +204,6 @@ describe('an imported function', () => {
   });
 });
 
-test('what is no function is refused, with the grants that it needs instead', () => {
-  const { stack, tokens } = setUp();
-  const role = new iam.Role(stack, 'Role', { assumedBy: new iam.ServicePrincipal('ecs-tasks.amazonaws.com') });
-  expect(() => tokens.attachTo(role as unknown as lambda.IFunction)).toThrow(/^\S*Role: Only a Lambda function can be attached.*Got Role.*`grantRead` or `grantRefresh`/s);
-});
-
 describe('Lambda@Edge is refused, with the way out:', () => {
   const MESSAGE = /^Stack0\/\S*: Lambda@Edge allows neither environment variables nor layers.*`grantRead`/;
   const PROPS = { runtime: lambda.Runtime.NODEJS_22_X, handler: 'index.handler', code: lambda.Code.fromInline('exports.handler = async () => {};') };

@@ -127,8 +127,3 @@ describe('a table of this app that is imported', () => {
     expect(imported(() => ({ tableName: 'erp-tokens' }))).not.toThrow();
   });
 });
-
-test.each([['text', 'arn:aws:kms:eu-west-1:111111111111:key/1'], ['nothing', null]])('%s is no key', (_, key) => {
-  const stack = newStack(ENV);
-  expect(() => new SharedTokenTable(stack, 'Tokens', { tokenEncryptionKey: key as unknown as kms.IKey })).toThrow(/`tokenEncryptionKey` is a key\. Got (string|object), .*Key\.fromKeyArn/);
-});

@@ -1,0 +1,70 @@
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { addCrm, setUp, type Setup, source, TOKEN_URL } from './support/refreshers';
+import { ACCOUNT, REGION } from './support/stacks';
+import { SharedTokenTable, TokenSource } from '../../src';
+
+/* TypeScript and jsii do not let these through; plain JavaScript does, and users of it are told what to do all the same. */
+
+const SENTINEL = 's3cret-passed-by-mistake';
+
+type Use = (setup: Setup, wrong: never) => unknown;
+
+const ofTable = (option: string): [string, Use] => [option, ({ stack }, wrong) => new SharedTokenTable(stack, 'Other', { [option]: wrong })];
+const ofImport = (option: string): [string, Use] => [option, ({ stack }, wrong) =>
+  SharedTokenTable.fromTableAttributes(stack, 'Other', { tableName: 'tokens', [option]: wrong })];
+const ofSource = (option: string): [string, Use] => [option, ({ stack, tokens }, wrong) => addCrm({ stack, tokens }, {
+  source: TokenSource.httpRequest({ url: TOKEN_URL, accessTokenField: 'token', [option]: wrong }),
+})];
+const ofRefresher = (option: string): [string, Use] => [option, (setup, wrong) => addCrm(setup, { source: source(setup.stack), [option]: wrong })];
+
+describe.each([
+  ofTable('encryption'), ofTable('tokenEncryptionKey'),
+  ofImport('encryptionKey'), ofImport('tokenEncryptionKey'),
+  ofSource('credentials'), ofSource('credentialsParameter'), ofSource('tokenLife'),
+  ...['schedule', 'timeWindow', 'failureQueue', 'timeout', 'authLimit', 'vpc', 'logGroup', 'runtime', 'environmentEncryption'].map(ofRefresher),
+])('`%s`', (option, use) => {
+  test.each([['text', SENTINEL, 'string'], ['a number', 30, 'number'], ['nothing', null, 'object|null'], ['something else', {}, 'object']])('that is %s', (_, wrong, got) => {
+    let error = new Error('accepted');
+    try {
+      use(setUp(), wrong as never);
+    } catch (thrown) {
+      error = thrown as Error;
+    }
+    const message = new RegExp(`^Stack0\\S*: \`${option}\` is an? .* Got (${got}), expected what CDK makes, as by `);
+    expect(error).toMatchObject({ name: 'SharedTokenTableError', message: expect.stringMatching(message) });
+    expect(error.message).not.toContain(SENTINEL);
+  });
+});
+
+test('encryption by a key alone: the message says how', () => {
+  const { stack } = setUp();
+  const key = { keyArn: `arn:aws:kms:${REGION}:${ACCOUNT}:key/1` };
+  expect(() => new SharedTokenTable(stack, 'Other', { encryption: key as never }))
+    .toThrow('Stack0/Other: `encryption` is an encryption of a table. Got object, expected what CDK makes, as by `TableEncryptionV2.customerManagedKey(key)`. '
+      + 'Define it here, or import it.');
+});
+
+describe.each([['nothing', undefined], ['text', 'arn:aws:lambda:eu-west-1:111111111111:function:orders']])('%s', (_, wrong) => {
+  test.each<[string, (setup: Setup, wrong: never) => unknown]>([
+    ['the `attachTo` of a table', ({ tokens }, consumer) => tokens.attachTo(consumer)],
+    ['the `attachTo` of a refresher', (setup, consumer) => addCrm(setup).attachTo(consumer)],
+  ])('for %s is no function', (_where, use) => {
+    expect(() => use(setUp(), wrong as never)).toThrow(new RegExp(`^Stack0/Tokens\\S*: Only a Lambda function can be attached.*Got ${typeof wrong}, expected a function`));
+  });
+
+  test.each<[string, (setup: Setup, wrong: never) => unknown]>([
+    ['`grantRead`', ({ tokens }, grantee) => tokens.grantRead(grantee, 'crm')],
+    ['`grantRefresh`', ({ tokens }, grantee) => tokens.grantRefresh(grantee, 'crm')],
+    ['`grantOperate`', ({ tokens }, grantee) => tokens.grantOperate(grantee, 'crm')],
+    ['the `grantRead` of a refresher', (setup, grantee) => addCrm(setup).grantRead(grantee)],
+  ])('for %s is no principal', (_where, use) => {
+    expect(() => use(setUp(), wrong as never)).toThrow(new RegExp(`^Stack0/Tokens: Permissions are granted to who can have them\\. Got ${typeof wrong}, expected a role`));
+  });
+});
+
+test('what is no function, but can have permissions, is told the grants', () => {
+  const { stack, tokens } = setUp();
+  const role = new iam.Role(stack, 'Role', { assumedBy: new iam.ServicePrincipal('ecs-tasks.amazonaws.com') });
+  expect(() => tokens.attachTo(role as unknown as lambda.IFunction)).toThrow(/^\S*Role: Only a Lambda function can be attached.*Got Role.*`grantRead` or `grantRefresh`/s);
+});
