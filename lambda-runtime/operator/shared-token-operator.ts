@@ -18,12 +18,13 @@ export interface SharedTokenOperatorOptions {
 /**
  * Looks at one shared token and mends it: for people and tools on call. It never sees the token. What it needs is `table.grantOperate`.
  *
- * A write is about what the last `state()` showed, or about what it looks up itself: it changes nothing that was not seen. Where the item has changed since, it is looked at again.
+ * A write changes nothing that was not seen: it is about the state that it is given, or about what it looks up itself. Where the item has changed since, it is looked at again.
  *
  * @example
  * const crm = new SharedTokenOperator('crm', { table: 'Tokens' });
- * console.log((await crm.state()).summary);
- * await crm.expire();
+ * const state = await crm.state();
+ * console.log(state.summary);
+ * await crm.expire(state);
  */
 export class SharedTokenOperator {
   readonly #mender: TokenMender;
@@ -53,32 +54,40 @@ export class SharedTokenOperator {
    * Not while its holder may live: it may be asking the provider, and a second request then goes out beside its own. Where refresh tokens rotate, a provider may take that for
    * theft and revoke them all.
    *
+   * @param seen what `state` returned: only the lease in it is ended. Default: whichever there is
    * @returns false where there is no lease, or another one than the one that was seen
-   * @throws SharedTokenError as `state` does, and ITEM_CHANGED where the item changes faster than it can be looked at
+   * @throws SharedTokenError as `state` does, INVALID_OPTION for a state that is none of this token, and ITEM_CHANGED where the item changes faster than it can be looked at
    */
-  async endLease(): Promise<boolean> {
-    return this.#mender.endLease();
+  async endLease(seen?: SharedTokenState): Promise<boolean> {
+    return this.#mender.endLease(this.#checked(seen));
   }
 
   /**
    * Ends the cool-down after a failure that was cured: the next who needs a token may ask the provider at once.
    *
+   * @param seen what `state` returned: only the failure in it is cleared. Default: whichever there is
    * @returns false where no failure is noted, or another one than the one that was seen
-   * @throws SharedTokenError as `state` does, and ITEM_CHANGED where the item changes faster than it can be looked at
+   * @throws SharedTokenError as `endLease` does
    */
-  async clearFailure(): Promise<boolean> {
-    return this.#mender.clearFailure();
+  async clearFailure(seen?: SharedTokenState): Promise<boolean> {
+    return this.#mender.clearFailure(this.#checked(seen));
   }
 
   /**
    * Has the token expire now, for one that leaked or that the provider revoked: every instance fetches a new one, or waits for it, at its next look at the table. What an
    * instance has in memory it uses until then, or until the API refuses it.
    *
+   * @param seen what `state` returned: a token that was fetched since is left as it is. Default: whichever token there is
    * @returns false where there is no token, where it has expired, or where a new one was fetched since it was seen
-   * @throws SharedTokenError as `state` does, and ITEM_CHANGED where the item changes faster than it can be looked at
+   * @throws SharedTokenError as `endLease` does
    */
-  async expire(): Promise<boolean> {
-    return this.#mender.expire();
+  async expire(seen?: SharedTokenState): Promise<boolean> {
+    return this.#mender.expire(this.#checked(seen));
+  }
+
+  #checked(seen: SharedTokenState | undefined): SharedTokenState | undefined {
+    if (seen === undefined || (seen as SharedTokenState | null)?.tokenId === this.tokenId) return seen;
+    throw tokenError(this.tokenId, 'INVALID_OPTION', 'what was seen of it must be what `state()` returned for this very token.');
   }
 }
 

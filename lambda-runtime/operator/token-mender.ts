@@ -1,8 +1,8 @@
-import { stateOf, type Seen, type SharedTokenState } from './token-state';
+import { stateOf, type SharedTokenState } from './token-state';
 import { type Host, LIMIT_REACHED, type TableClock, withLimit } from '../host';
 import { SharedTokenError } from '../index';
 import { backOff } from '../timing';
-import { type Failure, isSameBase, parseItem } from '../token-item';
+import { type Base, isSameBase, parseItem } from '../token-item';
 import type { OperatorStore } from './operator-store';
 import { clearFailureRequest, endLeaseRequest, expireRequest, type OperatorRequest } from '../dynamodb-requests';
 import { tokenError } from '../token-error';
@@ -25,17 +25,14 @@ export interface OperatorMeans {
 /** Looks at one token's item, and mends it: each write says what was seen, and where that has changed it is looked at again. */
 export interface TokenMender {
   state(): Promise<SharedTokenState>;
-  endLease(): Promise<boolean>;
-  clearFailure(): Promise<boolean>;
-  expire(): Promise<boolean>;
+  endLease(seen: SharedTokenState | undefined): Promise<boolean>;
+  clearFailure(seen: SharedTokenState | undefined): Promise<boolean>;
+  expire(seen: SharedTokenState | undefined): Promise<boolean>;
 }
 
 type Write = (table: string, tokenId: string) => OperatorRequest;
 
 export function tokenMender({ tokenId, host, clock, store }: OperatorMeans): TokenMender {
-  /** What the last `state()` showed: a write is about that. */
-  let shown: Seen | undefined;
-
   const send = async <T>(request: (signal: AbortSignal) => Promise<T>): Promise<{ readonly reply: T; readonly mayBeSecond: boolean }> => {
     let mayBeSecond = false;
     for (let attempts = 1; ; attempts++) {
@@ -58,28 +55,23 @@ export function tokenMender({ tokenId, host, clock, store }: OperatorMeans): Tok
     }
   };
 
-  const look = async (): Promise<Seen> => {
+  const look = async (): Promise<SharedTokenState> => {
     const { reply } = await send(signal => store.look(tokenId, signal));
-    return { item: parseItem(tokenId, reply), expiresAt: reply?.expiresAt as number | undefined, at: Math.round(clock.now()) };
+    return stateOf(tokenId, parseItem(tokenId, reply) ?? {}, reply?.expiresAt as number | undefined, Math.round(clock.now()));
   };
 
   /** @returns was there anything to do? */
-  const mend = async (plan: (seen: Seen) => Write | undefined): Promise<boolean> => {
+  const mend = async (shown: SharedTokenState | undefined, plan: (state: SharedTokenState) => Write | undefined): Promise<boolean> => {
     let seen = shown;
-    shown = undefined;
     /** An earlier request may have been applied though its reply was lost: then nothing is left to do because it was done. */
     let mayBeDone = false;
     for (let tries = 0; tries < TRIES; tries++) {
-      const isFresh = seen === undefined;
       const write = plan(seen ?? await look());
       seen = undefined;
-      if (write) {
-        const { reply: applied, mayBeSecond } = await send(signal => store.mend(tokenId, write, signal));
-        if (applied) return true;
-        mayBeDone ||= mayBeSecond;
-      } else if (isFresh) {
-        return mayBeDone;
-      }
+      if (!write) return mayBeDone;
+      const { reply: applied, mayBeSecond } = await send(signal => store.mend(tokenId, write, signal));
+      if (applied) return true;
+      mayBeDone ||= mayBeSecond;
     }
     throw tokenError(tokenId, 'ITEM_CHANGED', `the item was changed between each look and the write after it, ${TRIES} times. Look at it, and try again.`);
   };
@@ -93,42 +85,41 @@ export function tokenMender({ tokenId, host, clock, store }: OperatorMeans): Tok
   };
 
   return {
-    async state() {
-      shown = await look();
-      return stateOf(tokenId, shown);
-    },
-    async endLease() {
+    state: look,
+    async endLease(seen) {
       let id: string | undefined;
-      return mend(({ item }) => {
-        const { lease } = item ?? {};
+      return mend(seen, ({ lease }) => {
         // Renewed meanwhile, it is the same one; another holder's is not.
         if (!lease || (id ?? lease.id) !== lease.id) return undefined;
         id = lease.id;
         return (...where) => endLeaseRequest(...where, lease);
       });
     },
-    async clearFailure() {
-      let first: Failure | undefined;
-      return mend(({ item }) => {
-        const { failure } = item ?? {};
+    async clearFailure(seen) {
+      let first: SharedTokenState['failure'];
+      return mend(seen, ({ failure }) => {
         // One that was recorded since was not cured by whoever saw the first.
         if (!failure || (first ?? failure).at !== failure.at || (first ?? failure).count !== failure.count) return undefined;
         first = failure;
         return (...where) => clearFailureRequest(...where, failure);
       });
     },
-    async expire() {
-      let first: Seen | undefined;
-      return mend(seen => {
-        const base = seen.item?.base;
+    async expire(seen) {
+      let first: SharedTokenState | undefined;
+      return mend(seen, state => {
+        const base = baseOf(state);
         if (!base) return undefined;
-        first ??= seen;
+        first ??= state;
         // One that was fetched since is what the operator wants.
-        const isSuccessor = !isSameBase(base, first.item?.base) && base.issuedAt >= first.at;
+        const isSuccessor = !isSameBase(base, baseOf(first)) && base.issuedAt >= first.at;
         const now = Math.round(clock.now());
-        if (isSuccessor || (seen.expiresAt !== undefined && seen.expiresAt <= now)) return undefined;
+        if (isSuccessor || (state.expiresAt !== undefined && state.expiresAt <= now)) return undefined;
         return (...where) => expireRequest(...where, base, now);
       });
     },
   };
+}
+
+function baseOf({ generation, issuedAt }: SharedTokenState): Base {
+  return generation === undefined || issuedAt === undefined ? undefined : { generation, issuedAt };
 }

@@ -14,6 +14,7 @@ export interface SharedTokenState {
   readonly expiresAt: number | undefined;
   /** Who is refreshing, or was when it died; absent where nobody is. */
   readonly lease: {
+    readonly id: string;
     /** Function name and request id. */
     readonly holder: string;
     readonly since: number;
@@ -26,6 +27,8 @@ export interface SharedTokenState {
     readonly code: string;
     /** How many failed in a row. */
     readonly count: number;
+    /** When it failed. */
+    readonly at: number;
     /** Nobody tries again before. */
     readonly retryAt: number;
     /** Of a refresh that nobody needed: it keeps nobody from one that somebody does. */
@@ -37,25 +40,21 @@ export interface SharedTokenState {
   readonly summary: string;
 }
 
-/** What a look brought. */
-export interface Seen {
-  readonly item: TokenItem | undefined;
-  /** Of the token, whose item is read without it. */
-  readonly expiresAt: number | undefined;
-  readonly at: number;
-}
-
-/** Pure: what was seen in, what an operator may know out. */
-export function stateOf(tokenId: string, { item = {}, expiresAt, at }: Seen): SharedTokenState {
-  const { base, lease, failure, meta } = item;
+/**
+ * Pure: what was seen in, what an operator may know out.
+ *
+ * @param expiresAt of the token, whose item is read without it
+ * @param at when it was looked at
+ */
+export function stateOf(tokenId: string, { base, lease, failure, meta }: TokenItem, expiresAt: number | undefined, at: number): SharedTokenState {
   const facts: Omit<SharedTokenState, 'summary'> = {
     tokenId,
     at,
     generation: base?.generation,
     issuedAt: base?.issuedAt,
     expiresAt: base && expiresAt,
-    lease: lease && { holder: lease.holder, since: lease.since, until: lease.until, isOver: leaseEndsIn(lease, at, 0) <= 0 },
-    failure: failure && { code: failure.code, count: failure.count, retryAt: failure.retryAt, isForced: failure.forced === true },
+    lease: lease && { id: lease.id, holder: lease.holder, since: lease.since, until: lease.until, isOver: leaseEndsIn(lease, at, 0) <= 0 },
+    failure: failure && { code: failure.code, count: failure.count, at: failure.at, retryAt: failure.retryAt, isForced: failure.forced === true },
     source: meta?.source === undefined ? undefined : printable(meta.source),
   };
   const summary = [tokenIn(facts), leaseIn(facts), failure && failureIn(facts, coolDownLeft(failure, at)), facts.source && `It came from ${facts.source}.`];

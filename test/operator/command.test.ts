@@ -51,7 +51,7 @@ test('--json prints the state as one object', async () => {
     generation: 4,
     issuedAt: put.issuedAt,
     expiresAt: put.expiresAt,
-    failure: { code: 'invalid_client', count: 2, retryAt: expect.any(Number), isForced: false },
+    failure: { code: 'invalid_client', count: 2, at: expect.any(Number), retryAt: expect.any(Number), isForced: false },
     summary: expect.any(String),
   });
 });

@@ -33,8 +33,8 @@ describe('a look', () => {
       generation: 4,
       issuedAt: put.issuedAt,
       expiresAt: put.expiresAt,
-      lease: { holder: 'orders request-1', since: expect.any(Number), until: expect.any(Number), isOver: false },
-      failure: { code: '503', count: 2, retryAt: expect.any(Number), isForced: true },
+      lease: { id: 'lease-1', holder: 'orders request-1', since: expect.any(Number), until: expect.any(Number), isOver: false },
+      failure: { code: '503', count: 2, at: expect.any(Number), retryAt: expect.any(Number), isForced: true },
       source: 'https://auth.example.com#0123',
       summary: expect.stringMatching(/^Generation 4, issued 10 min ago, expires in 50 min\. orders request-1 has been refreshing it for 3 s, until /),
     });
@@ -65,7 +65,7 @@ describe('a look', () => {
 
 describe('the summary', () => {
   const at = 1_700_000_000_000;
-  const summaryOf = (attributes: object): string => stateOf('crm', { item: parseItem('crm', { ...attributes }), expiresAt: (attributes as SharedTokenState).expiresAt, at }).summary;
+  const summaryOf = (attributes: object): string => stateOf('crm', parseItem('crm', { ...attributes }) ?? {}, (attributes as SharedTokenState).expiresAt, at).summary;
   const token = { accessToken: 'token', generation: 7, issuedAt: at - 2 * 3_600_000 };
 
   test.each([
@@ -109,38 +109,48 @@ describe('endLease', () => {
     expect(table().operations()).toEqual(['GetItem']);
   });
 
-  test('ends the lease that was shown, also when its holder has renewed it since; not another\'s', async () => {
-    const mending = operator();
+  test('ends the lease that was seen, also when its holder has renewed it since; not another\'s', async () => {
     await table().put(stored({ lease: lease() }));
-    await mending.state();
+    const seen = await operator().state();
     await table().set(tokenId(), 'lease', lease({ until: Date.now() + 15 * MINUTE }));
-    expect(await mending.endLease()).toBe(true);
+    expect(await operator().endLease(seen)).toBe(true);
 
-    await table().set(tokenId(), 'lease', lease());
-    await mending.state();
     await table().set(tokenId(), 'lease', lease({ id: 'lease-2' }));
-    expect(await mending.endLease()).toBe(false);
+    expect(await operator().endLease(seen)).toBe(false);
     expect(await item()).toHaveProperty('lease.id', 'lease-2');
   });
 
-  test('looks again where none was shown', async () => {
+  test('ends none where none was seen, and asks nothing', async () => {
     await table().put(stored());
-    const mending = operator();
-    await mending.state();
-    await table().set(tokenId(), 'lease', lease());
-    expect(await mending.endLease()).toBe(true);
-  });
-
-  test('what was shown counts once', async () => {
-    await table().put(stored({ lease: lease() }));
-    const mending = operator();
-    await mending.state();
-    await mending.endLease();
+    const seen = await operator().state();
     await table().set(tokenId(), 'lease', lease());
     table().requests.length = 0;
-    expect(await mending.endLease()).toBe(true);
-    expect(table().operations()).toEqual(['GetItem', 'UpdateItem']);
+    expect(await operator().endLease(seen)).toBe(false);
+    expect(table().operations()).toEqual([]);
   });
+
+  test('takes what was seen as the text that a tool kept of it', async () => {
+    await table().put(stored({ lease: lease() }));
+    const kept = JSON.parse(JSON.stringify(await operator().state())) as SharedTokenState;
+    table().requests.length = 0;
+    expect(await operator().endLease(kept)).toBe(true);
+    expect(table().operations()).toEqual(['UpdateItem']);
+  });
+
+  test('what an operator looked at before counts no more than what anybody else did', async () => {
+    const mending = operator();
+    await mending.state();
+    await table().put(stored({ lease: lease() }));
+    expect(await mending.endLease()).toBe(true);
+  });
+});
+
+test.each(['endLease', 'clearFailure', 'expire'] as const)('%s is not about the state of another token, or about what is none', async method => {
+  const other = await new SharedTokenOperator(`${tokenId()}-other`).state();
+  for (const wrong of [other, null, 'lease-1', {}]) {
+    await expect(operator()[method](wrong as SharedTokenState)).rejects.toMatchObject({ code: 'INVALID_OPTION', tokenId: tokenId() });
+  }
+  expect(table().operations()).toEqual(['GetItem']);
 });
 
 describe('clearFailure', () => {
@@ -154,12 +164,11 @@ describe('clearFailure', () => {
 
   test('leaves one that came after the look: nobody saw it', async () => {
     await table().put(stored({ failure: failure() }));
-    const mending = operator();
-    await mending.state();
+    const seen = await operator().state();
     await table().set(tokenId(), 'failure', failure({ count: 3 }));
-    expect(await mending.clearFailure()).toBe(false);
+    expect(await operator().clearFailure(seen)).toBe(false);
     expect(await item()).toHaveProperty('failure.count', 3);
-    expect(await mending.clearFailure()).toBe(true); // it looks again
+    expect(await operator().clearFailure()).toBe(true); // it looks for itself
   });
 });
 
@@ -186,22 +195,20 @@ describe('expire', () => {
     expect(table().operations()).toEqual(['GetItem']);
   });
 
-  test('leaves a token alone that was fetched since it was shown', async () => {
+  test('leaves a token alone that was fetched since it was seen', async () => {
     await table().put(stored());
-    const mending = operator();
-    await mending.state();
+    const seen = await operator().state();
     const successor = stored({ generation: 5, issuedAt: Date.now() + 5 * SECOND });
     await table().put(successor);
-    expect(await mending.expire()).toBe(false);
+    expect(await operator().expire(seen)).toBe(false);
     expect(await item()).toEqual(successor);
   });
 
   test('does not spare one that was stored since, but asked for before', async () => {
     await table().put(stored());
-    const mending = operator();
-    await mending.state();
+    const seen = await operator().state();
     await table().put(stored({ generation: 5, issuedAt: Date.now() - 20 * SECOND }));
-    expect(await mending.expire()).toBe(true);
+    expect(await operator().expire(seen)).toBe(true);
     expect((await item())?.expiresAt).toBeLessThan(Date.now() + 2 * SECOND);
   });
 });
