@@ -237,6 +237,7 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
     return TokenRefresher._of({
       construct: this,
       identity: tableIdentity,
+      keys: [this.encryptionKey, this.tokenEncryptionKey],
       reference: this.reference,
       grant: (grantee, access, tokenId) => this.grant(grantee, access, [tokenId]),
     }, id, props);

@@ -4,7 +4,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { checkKnown, checkMade } from './private/choice';
 import { ATTRIBUTE, OAUTH_MODULE, REFRESHER_MODULE, RUNTIME_MODULE } from './private/contract';
-import { encryptWith, keyItself, needsKnownRegion, symmetric } from './private/customer-key';
+import { encryptWith, keyItself, needsKnownRegion, tokenKey } from './private/customer-key';
 import { describe, SharedTokenTableError, warningId } from './private/errors';
 import { ISharedTokenTable, SharedTokenTableBase } from './shared-token-table-base';
 
@@ -188,7 +188,7 @@ export class SharedTokenTable extends SharedTokenTableBase {
     const { encryption, removalPolicy = RemovalPolicy.RETAIN } = props;
     if (props.tableName !== undefined) checkTableName(this, props.tableName);
     this.encryptionKey = encryption?.tableKey && keyItself(this, encryption.tableKey);
-    this.tokenEncryptionKey = props.tokenEncryptionKey && symmetric(this, keyItself(this, props.tokenEncryptionKey));
+    this.tokenEncryptionKey = tokenKey(this, props.tokenEncryptionKey);
     const laterKey = needsKnownRegion(encryption, this.stack.region) ? encryption.tableKey : undefined;
 
     this.table = new dynamodb.TableV2(this, 'Table', {
@@ -244,7 +244,7 @@ class ImportedTokenTable extends SharedTokenTableBase {
     this.tableArn = tableArn;
     this.tableName = attributes.tableName ?? this.stack.splitArn(tableArn, ArnFormat.SLASH_RESOURCE_NAME).resourceName!;
     this.encryptionKey = attributes.encryptionKey && keyItself(this, attributes.encryptionKey);
-    this.tokenEncryptionKey = attributes.tokenEncryptionKey && symmetric(this, keyItself(this, attributes.tokenEncryptionKey));
+    this.tokenEncryptionKey = tokenKey(this, attributes.tokenEncryptionKey);
     this.node.addValidation({ validate: () => this.refuseForgottenKey() });
   }
 

@@ -14,7 +14,7 @@ import { ENV } from './private/contract';
 import { SharedTokenTableError, warningId } from './private/errors';
 import { checkFailureQueue, newFailureQueue } from './private/failure-queue';
 import { GrantLedger } from './private/grant-ledger';
-import { warnOfLosableRefreshTokens } from './private/losable-refresh-tokens';
+import { RefreshTokenHome, warnOfLosableRefreshTokens } from './private/losable-refresh-tokens';
 import { newPrebuiltFunction, PREBUILT_FUNCTION_PROPS, settingsJson } from './private/prebuilt-refresher';
 import { Reference } from './private/reference';
 import { homeOf, refresherFunctionOf } from './private/refresher-function';
@@ -33,10 +33,8 @@ import { RefresherAttachOptions, TokenRefresherProps } from './token-refresher-p
  *
  * @internal
  */
-export interface RefreshedTable {
+export interface RefreshedTable extends RefreshTokenHome {
   readonly construct: Construct;
-  /** The same for every construct of the app that stands for the table. */
-  readonly identity: string;
   readonly reference: Reference;
   readonly grant: (grantee: iam.IGrantable, access: TokenAccess, tokenId: string) => iam.Grant;
 }
@@ -296,7 +294,7 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
 
   /** Later refresh tokens are in the table alone. */
   private warnOfLoss(): string[] {
-    warnOfLosableRefreshTokens(this, this.tokenId, this.table.identity);
+    warnOfLosableRefreshTokens(this, this.tokenId, this.table);
     return [];
   }
 

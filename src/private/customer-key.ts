@@ -1,8 +1,8 @@
-import { IResolvable, IResolveContext, Lazy, Token, Tokenization } from 'aws-cdk-lib';
+import { Annotations, IResolvable, IResolveContext, IResource, Lazy, Token, TokenComparison, Tokenization } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { IConstruct } from 'constructs';
-import { SharedTokenTableError } from './errors';
+import { SharedTokenTableError, warningId } from './errors';
 
 /** Reserved for the keys of AWS services. */
 const SERVICE_ALIAS = 'alias/aws/';
@@ -43,8 +43,23 @@ export function keyItself(scope: IConstruct, key: kms.IKey): kms.IKey {
   });
 }
 
+/** The key that encrypts tokens, which grants are for. */
+export function tokenKey(table: IResource, key: kms.IKey | undefined): kms.IKey | undefined {
+  if (!key) return undefined;
+  const itself = symmetric(table, keyItself(table, key));
+  const { account } = itself.env;
+  // Where the table is of another account as well, whoever is granted anything is warned of.
+  if (Token.compareStrings(account, table.env.account) === TokenComparison.DIFFERENT) {
+    Annotations.of(table).addWarningV2(warningId('crossAccountKey'), [
+      `The key that encrypts the tokens is in account ${account}: the policies of those who use the table are not enough.`,
+      'Whoever manages the key must let their roles use it by its policy: kms:Decrypt, and kms:GenerateDataKey for those who refresh.',
+    ].join(' '));
+  }
+  return itself;
+}
+
 /** A key that data keys can be made with, as far as that is known. */
-export function symmetric(scope: IConstruct, key: kms.IKey): kms.IKey {
+function symmetric(scope: IConstruct, key: kms.IKey): kms.IKey {
   const resource = key.node.defaultChild;
   const keySpec = resource instanceof kms.CfnKey ? resource.keySpec : undefined;
   if (keySpec === undefined || Token.isUnresolved(keySpec) || keySpec === kms.KeySpec.SYMMETRIC_DEFAULT) return key;

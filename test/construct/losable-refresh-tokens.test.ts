@@ -1,5 +1,6 @@
 import { Annotations, App, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { SECRET_ARN, source, TOKEN_URL } from './support/refreshers';
 import { ACCOUNT, newFunction, newStack, REGION, warningIdsIn, warningsIn } from './support/stacks';
@@ -121,6 +122,46 @@ describe('a table of this app is known, though it is imported:', () => {
     const defining = newStack(KNOWN, app);
     const stack = newStack(KNOWN, app);
     addTo(makeTable(stack, defining));
+    expect(warningIdsIn(stack)).toEqual(['losableRefreshToken']);
+  });
+});
+
+describe('a key without which the kept table cannot be read, and that goes with its stack, is warned of:', () => {
+  const key = (stack: Stack, removalPolicy?: RemovalPolicy) => new kms.Key(stack, 'Key', { removalPolicy });
+  const KEYS: readonly [string, (key: kms.IKey) => SharedTokenTableProps][] = [
+    ['of its tokens', tokenEncryptionKey => ({ tokenEncryptionKey })],
+    ['of the table', one => ({ encryption: dynamodb.TableEncryptionV2.customerManagedKey(one) })],
+  ];
+
+  test.each(KEYS)('%s', (_name, propsWith) => {
+    const stack = newStack(KNOWN);
+    addTo(setUp(propsWith(key(stack, DESTROY)), stack).tokens);
+    expect(warningsIn(stack)).toEqual([['/Stack0/Tokens/Crm', [
+      "The refresh token of 'crm' cannot be read any more when the key that encrypts it, Stack0/Key, goes with its stack.",
+      'At a provider that replaces refresh tokens no other one works, the one in the secret included, so that a person has to log in again.',
+      'KMS deletes it 7 to 30 days later; until then somebody can cancel that.',
+      'Remove `removalPolicy` from the key.',
+      `Where the token may be lost, as in a test, acknowledge that: \`Annotations.of(tokens).acknowledgeWarning('${ID}')\`, of the table. [ack: ${ID}]`,
+    ].join(' ')]]);
+  });
+
+  test.each(KEYS)('%s: not one that is kept, or that another app defines', (_name, propsWith) => {
+    for (const makeKey of [key, (stack: Stack) => kms.Key.fromKeyArn(stack, 'Key', `arn:aws:kms:${REGION}:${ACCOUNT}:key/1`)]) {
+      const stack = newStack(KNOWN);
+      addTo(setUp(propsWith(makeKey(stack)), stack).tokens);
+      expect(warningsIn(stack)).toEqual([]);
+    }
+  });
+
+  test('a table that goes as well is all that is warned of', () => {
+    const stack = newStack(KNOWN);
+    addTo(setUp({ tokenEncryptionKey: key(stack, DESTROY), removalPolicy: DESTROY }, stack).tokens);
+    expect(warningsIn(stack)).toEqual([['/Stack0/Tokens/Crm', expect.stringContaining('is lost when its table, ')]]);
+  });
+
+  test('also of a table that another app defines', () => {
+    const stack = newStack(KNOWN);
+    addTo(SharedTokenTable.fromTableAttributes(stack, 'Imported', { tableName: 'crm-tokens', tokenEncryptionKey: key(stack, DESTROY) }));
     expect(warningIdsIn(stack)).toEqual(['losableRefreshToken']);
   });
 });

@@ -3,7 +3,7 @@ import { Template } from 'aws-cdk-lib/assertions';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
-import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, REGION, statementsIn, variablesOf, warningIdsIn } from './support/stacks';
+import { ACCOUNT, newFunction, newStack, OTHER_ACCOUNT, REGION, statementsIn, variablesOf, warningIdsIn, warningsIn } from './support/stacks';
 import { SharedTokenTable, SharedTokenTableAttributes, TokenAccess, TokenSource } from '../../src';
 
 const KEY_ARN = `arn:aws:kms:${REGION}:${ACCOUNT}:key/1234`;
@@ -125,5 +125,25 @@ describe('a table of this app that is imported', () => {
   test('with it is not, nor is another table', () => {
     expect(imported(stack => ({ tableName: 'crm-tokens', tokenEncryptionKey: kms.Key.fromKeyArn(stack, 'Key', KEY_ARN) }))).not.toThrow();
     expect(imported(() => ({ tableName: 'erp-tokens' }))).not.toThrow();
+  });
+});
+
+describe('a key of another account is warned of, since its policy decides:', () => {
+  const foreign = (stack: Stack) => kms.Key.fromKeyArn(stack, 'Key', KEY_ARN.replace(ACCOUNT, OTHER_ACCOUNT));
+
+  test.each<[string, (stack: Stack) => unknown]>([
+    ['of a table', stack => new SharedTokenTable(stack, 'Tokens', { tokenEncryptionKey: foreign(stack) })],
+    ['of one that is imported', stack => SharedTokenTable.fromTableAttributes(stack, 'Tokens', { tableName: 'crm-tokens', tokenEncryptionKey: foreign(stack) })],
+  ])('%s', (_, make) => {
+    const stack = newStack(ENV);
+    make(stack);
+    expect(warningsIn(stack)).toEqual([['/Stack0/Tokens', expect.stringMatching(
+      new RegExp(`in account ${OTHER_ACCOUNT}: .*kms:Decrypt, and kms:GenerateDataKey .*\\[ack: cdk-shared-token-table:crossAccountKey\\]$`),
+    )]]);
+  });
+
+  test('not one of its own, or of an account that is not known', () => {
+    expect(warningsIn(setUp().stack)).toEqual([]);
+    expect(warningsIn(setUp(newStack()).stack)).toEqual([]);
   });
 });
