@@ -69,7 +69,7 @@ export interface Release {
 /** The table, or the key, did not answer, or asked for patience: whether the request was applied is unknown unless `throttled`, which says that it was not. */
 export class TableTrouble extends Error {
   constructor(readonly throttled: boolean, cause: unknown, readonly where: 'table' | 'key' = 'table') {
-    super(throttled ? `The ${where} throttles` : `The ${where} could not be reached`, { cause });
+    super(throttled ? 'The table throttles' : `The ${where} could not be reached`, { cause });
   }
 }
 
