@@ -18,8 +18,10 @@ beforeAll(async () => {
 afterAll(async () => deployment?.stop());
 
 test.each(ROLES)('each call that the role %s tries reaches the service that is to judge it', async role => {
-  if (role === 'reader') await deployment.invoke(deployment.stack.refresher.function, {});
-  const outcomes = await deployment.invoke(deployment.stack.probers[role], {}) as Record<string, Outcome>;
+  const { refresher, encryptingRefresher, probers } = deployment.stack;
+  if (role === 'reader') await deployment.invoke(refresher.function, {});
+  if (role === 'refreshingTokenKey') await deployment.invoke(encryptingRefresher.function, {});
+  const outcomes = await deployment.invoke(probers[role], {}) as Record<string, Outcome>;
   expect(outcomes).toEqual(withoutPolicies(role));
 });
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DecryptCommand, GenerateDataKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import {
@@ -7,15 +8,17 @@ import {
   TransactGetCommand, TransactWriteCommand, UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { type CallName, type Probe, TOKENS } from './probes';
+import { SharedToken } from '../../../lambda-runtime';
 import { claimRequest, clearFailureRequest, endLeaseRequest, expireRequest, lookRequest, readRequest } from '../../../lambda-runtime/dynamodb-requests';
-import { ENV } from '../../../src/private/contract';
+import { ENV, KEY_SEPARATOR } from '../../../src/private/contract';
 import { PROBER_ENV } from '../stacks/contract';
 
 // Nothing is sent twice: a probe is one request.
 const documents = DynamoDBDocumentClient.from(new DynamoDBClient({ maxAttempts: 1 }));
 const lambda = new LambdaClient({ maxAttempts: 1 });
 const secrets = new SecretsManagerClient({ maxAttempts: 1 });
-const table = process.env[ENV.TABLE] ?? '';
+const kms = new KMSClient({ maxAttempts: 1 });
+const [table = '', key] = (process.env[ENV.TABLE] ?? '').split(KEY_SEPARATOR);
 
 /** A token that nobody has claimed yet, for `TOKENS.NEW`. */
 const UNCLAIMED = `bot-${randomUUID()}`;
@@ -89,6 +92,21 @@ const CALLS: Readonly<Record<CallName, (tokenId: string, qualifier: string | und
     return documents.send(new UpdateCommand(claimRequest(table, tokenId, claim)));
   },
 
+  /** All that a consumer does, with the key of the tokens. */
+  getToken: async tokenId => new SharedToken(tokenId).get(),
+
+  makeDataKey: async tokenId => makeDataKey({ table, tokenId }),
+
+  makeDataKeyOfOtherTable: async tokenId => makeDataKey({ table: `${table}-other`, tokenId }),
+
+  makeDataKeyOfNothing: async () => makeDataKey({}),
+
+  readDataKey: async tokenId => {
+    const EncryptionContext = { table, tokenId };
+    const { CiphertextBlob } = await makeDataKey(EncryptionContext);
+    return kms.send(new DecryptCommand({ KeyId: key, CiphertextBlob, EncryptionContext }));
+  },
+
   look: async tokenId => documents.send(new GetCommand(lookRequest(table, tokenId))),
 
   endLease: async tokenId => documents.send(new UpdateCommand(endLeaseRequest(table, tokenId, NEVER_SEEN))),
@@ -132,3 +150,7 @@ const CALLS: Readonly<Record<CallName, (tokenId: string, qualifier: string | und
   /** A secret that is none of its business. */
   readSecret: async () => secrets.send(new GetSecretValueCommand({ SecretId: process.env[PROBER_ENV.SECRET] })),
 };
+
+async function makeDataKey(EncryptionContext: Record<string, string>) {
+  return kms.send(new GenerateDataKeyCommand({ KeyId: key, KeySpec: 'AES_256', EncryptionContext }));
+}

@@ -1,4 +1,5 @@
 import type { Outcome } from './probes';
+import type { SharedTokenError } from '../../../lambda-runtime';
 
 /** How AWS says that a policy is in the way. */
 const DENIALS = ['AccessDeniedException', 'AccessDenied', 'KMSAccessDeniedException'];
@@ -14,7 +15,7 @@ export async function outcomeOf(call: () => Promise<unknown>): Promise<Outcome> 
 }
 
 function judge(error: Error): Outcome {
-  if (DENIALS.includes(error.name)) return 'denied';
+  if (DENIALS.includes(error.name) || (error as SharedTokenError).code === 'ACCESS_DENIED') return 'denied';
   if (error.name === 'ConditionalCheckFailedException') return 'Item' in error && error.Item ? 'old item' : 'no old item';
   return `failed: ${error.name}: ${error.message.slice(0, 80)}`;
 }

@@ -4,6 +4,7 @@ import { SCHEDULE_ALIAS } from '../../../src/private/contract';
 export type CallName =
   | 'readAsRuntime' | 'readRefreshToken' | 'readWholeItem' | 'readInBatch' | 'readInTransaction' | 'readReadableInTransaction' | 'readByPartiQl' | 'query' | 'scan'
   | 'putItem' | 'deleteItem' | 'writeInTransaction' | 'update' | 'claimFirst' | 'invokeRefresher' | 'readSecret'
+  | 'getToken' | 'makeDataKey' | 'makeDataKeyOfOtherTable' | 'makeDataKeyOfNothing' | 'readDataKey'
   | 'look' | 'endLease' | 'clearFailure' | 'expire' | 'endLeaseForOldItem' | 'endLeaseForNewItem' | 'endLeaseForOldItemInTransaction' | 'setToken' | 'compareToken';
 
 /** What becomes of a call. `old item`: its condition failed, and the item came with the error. */
@@ -113,6 +114,27 @@ const ROLES_AND_PROBES = {
   withoutKey: {
     read: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'open' },
     claim: { call: 'claimFirst', tokenId: TOKENS.NEW, expected: 'open' },
+  },
+  /** As `refreshing`, of a table whose tokens the runtime encrypts: it may use their key for its tokens of this table alone. */
+  refreshingTokenKey: {
+    get: { call: 'getToken', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    dataKey: { call: 'makeDataKey', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    dataKeyByPattern: { call: 'makeDataKey', tokenId: TOKENS.NEW, expected: 'allowed' },
+    readDataKey: { call: 'readDataKey', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    dataKeyOfOther: { call: 'makeDataKey', tokenId: TOKENS.FOREIGN, expected: 'denied' },
+    dataKeyOfOtherTable: { call: 'makeDataKeyOfOtherTable', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    dataKeyOfNothing: { call: 'makeDataKeyOfNothing', expected: 'denied' },
+  },
+  /** A reader of that table. */
+  readerTokenKey: {
+    get: { call: 'getToken', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    dataKey: { call: 'makeDataKey', tokenId: TOKENS.GRANTED, expected: 'denied' },
+  },
+  /** May read all of that table, and not use the key: it sees no token. */
+  withoutTokenKey: {
+    read: { call: 'readAsRuntime', tokenId: TOKENS.GRANTED, expected: 'allowed' },
+    get: { call: 'getToken', tokenId: TOKENS.GRANTED, expected: 'denied' },
+    dataKey: { call: 'makeDataKey', tokenId: TOKENS.GRANTED, expected: 'denied' },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Probe>>>>;
 

@@ -9,13 +9,15 @@ import { Construct } from 'constructs';
 import { PROBER_ENV } from './contract';
 import { bundled, testFunction } from './test-function';
 import { FirstToken, SharedTokenTable, TokenAccess, TokenRefresher, TokenSource } from '../../../src';
-import { ACTION, ENV } from '../../../src/private/contract';
+import { ACTION, ENV, KEY_SEPARATOR } from '../../../src/private/contract';
 import { BOTS, ROLES, TOKENS, type Role } from '../handlers/probes';
 
 /** One function for each role that this library gives: each tries what it may do, and what it must not. */
 export class PoliciesStack extends Stack {
   public readonly tokens: SharedTokenTable;
   public readonly refresher: TokenRefresher;
+  /** Of the table whose tokens the runtime encrypts. */
+  public readonly encryptingRefresher: TokenRefresher;
   public readonly probers: Readonly<Record<Role, lambda.Function>>;
 
   constructor(scope: Construct, id: string) {
@@ -25,14 +27,23 @@ export class PoliciesStack extends Stack {
     const encrypted = new SharedTokenTable(this, 'EncryptedTokens', {
       encryption: TableEncryptionV2.customerManagedKey(key), removalPolicy: RemovalPolicy.DESTROY,
     });
+    const tokenKey = new kms.Key(this, 'TokenKey', { removalPolicy: RemovalPolicy.DESTROY, pendingWindow: Duration.days(7) });
+    const withTokenKey = new SharedTokenTable(this, 'TokensWithKey', { tokenEncryptionKey: tokenKey, removalPolicy: RemovalPolicy.DESTROY });
+    const ownRefresher = bundled('own-refresher');
     this.refresher = this.tokens.addRefresher('Refresher', {
       tokenId: TOKENS.GRANTED,
-      source: TokenSource.fromFunction(testFunction(this, 'OwnRefresher', { code: bundled('own-refresher') })),
+      source: TokenSource.fromFunction(testFunction(this, 'OwnRefresher', { code: ownRefresher })),
       firstToken: FirstToken.REQUIRED,
       schedule: ScheduleExpression.rate(Duration.days(1)), // for its alias
     });
+    this.encryptingRefresher = withTokenKey.addRefresher('Refresher', {
+      tokenId: TOKENS.GRANTED,
+      source: TokenSource.fromFunction(testFunction(this, 'EncryptingRefresher', { code: ownRefresher })),
+      firstToken: FirstToken.REQUIRED,
+    });
     this.probers = this.addProbers(new secretsmanager.Secret(this, 'ForeignSecret', { removalPolicy: RemovalPolicy.DESTROY }));
     this.giveRoles(encrypted);
+    this.giveRolesWithTokenKey(withTokenKey, tokenKey);
   }
 
   private addProbers(secret: secretsmanager.ISecret): Record<Role, lambda.Function> {
@@ -58,5 +69,13 @@ export class PoliciesStack extends Stack {
     encrypted.attachTo(refreshingEncrypted, { tokenIds: [BOTS] });
     withoutKey.addEnvironment(ENV.TABLE, encrypted.tableName);
     withoutKey.addToRolePolicy(new iam.PolicyStatement({ actions: [ACTION.READ, ACTION.WRITE], resources: [encrypted.tableArn] }));
+  }
+
+  private giveRolesWithTokenKey(tokens: SharedTokenTable, key: kms.IKey): void {
+    const { refreshingTokenKey, readerTokenKey, withoutTokenKey } = this.probers;
+    tokens.attachTo(refreshingTokenKey, { tokenIds: [TOKENS.GRANTED, BOTS] });
+    tokens.attachTo(readerTokenKey, { access: TokenAccess.READ, tokenIds: [TOKENS.GRANTED] });
+    withoutTokenKey.addEnvironment(ENV.TABLE, `${tokens.tableName}${KEY_SEPARATOR}${key.keyArn}`);
+    withoutTokenKey.addToRolePolicy(new iam.PolicyStatement({ actions: [ACTION.READ], resources: [tokens.tableArn] }));
   }
 }

@@ -13,6 +13,7 @@ import { layOutFunction } from '../../../demo/lambda-layout';
 import { Synthesis } from '../../../demo/synthesis';
 import type { DeployedStack } from '../../../local-aws/deployed-stack';
 import { InvokeApi } from '../../../local-aws/invoke-api';
+import { KmsServer } from '../../../local-aws/kms-server';
 import { SecretsServer } from '../../../local-aws/secrets-server';
 import { EmbeddedDynamoDb } from '../../../testing-kit';
 import { ServerState } from '../handlers/server-state';
@@ -26,13 +27,14 @@ const CLIENT = JSON.stringify({ clientId: 'integ', clientSecret: 'made-up' });
 interface Services {
   readonly dynamoDb: EmbeddedDynamoDb;
   readonly secrets: SecretsServer;
+  readonly kms: KmsServer;
   readonly lambda: InvokeApi;
   readonly url: FunctionUrl;
 }
 
 /**
- * A stack of an integration test, run from its template and assets on this machine: each function environment is a process, the tables are embedded, and secrets and
- * Lambda's Invoke are local. There are no policies, and nothing happens by itself: neither deployment nor schedule.
+ * A stack of an integration test, run from its template and assets on this machine: each function environment is a process, the tables are embedded, and secrets,
+ * keys and Lambda's Invoke are local. There are no policies, and nothing happens by itself: neither deployment nor schedule.
  */
 export class LocalDeployment<S extends Stack> {
   static async start<T extends Stack>(declare: (app: App) => T): Promise<LocalDeployment<T>> {
@@ -42,6 +44,7 @@ export class LocalDeployment<S extends Stack> {
     const services: Services = {
       dynamoDb: cleanUp.stopLater(await EmbeddedDynamoDb.start()),
       secrets: cleanUp.stopLater(await SecretsServer.start()),
+      kms: cleanUp.stopLater(await KmsServer.start()),
       lambda: cleanUp.stopLater(await InvokeApi.start()),
       url: cleanUp.stopLater(await FunctionUrl.start()),
     };
@@ -51,6 +54,7 @@ export class LocalDeployment<S extends Stack> {
     const deployment = new LocalDeployment(stack, synthesis, services, { cleanUp, folder });
     await deployment.createTables();
     deployment.storeSecrets();
+    deployment.createKeys();
     deployment.defineFunctions();
     return deployment;
   }
@@ -69,8 +73,8 @@ export class LocalDeployment<S extends Stack> {
 
   /** For clients of this process. */
   get environment(): Readonly<Record<string, string>> {
-    const { dynamoDb, secrets, lambda: api } = this.services;
-    return { ...dynamoDb.environment, AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url, ...api.environment };
+    const { dynamoDb, secrets, kms, lambda: api } = this.services;
+    return { ...kms.environment, ...dynamoDb.environment, AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url, ...api.environment };
   }
 
   /** The variables of a function, with addresses that lead somewhere. */
@@ -128,6 +132,12 @@ export class LocalDeployment<S extends Stack> {
   private storeSecrets(): void {
     const secrets = this.stack.node.findAll().filter(construct => construct instanceof CfnSecret);
     for (const secret of secrets) this.services.secrets.put(this.deployed.nameOf(this.stack.getLogicalId(secret)), CLIENT);
+  }
+
+  private createKeys(): void {
+    for (const logicalId of this.deployed.logicalIdsOf('AWS::KMS::Key')) {
+      this.services.kms.createKey(this.deployed.text({ 'Fn::GetAtt': [logicalId, 'Arn'] }).split('/')[1]);
+    }
   }
 
   private defineFunctions(): void {
