@@ -73,6 +73,7 @@ export const EXCEPTIONS: readonly Suppression[] = [
     constructs: [
       ...['TableToThrowAway', 'SharedTokenPolicies', 'SharedTokenReactive', 'SharedTokenRefresher'].map(stack => `${stack}/TokensTableFC8D39D1`),
       'SharedTokenPolicies/EncryptedTokensTable305F464F',
+      'SharedTokenPolicies/TokensWithKeyTable949135DC',
     ],
     reason: 'Tables of tests, which are to go with their stacks (`RemovalPolicy.DESTROY`).',
   },
