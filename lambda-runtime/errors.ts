@@ -13,7 +13,7 @@ export type SharedTokenErrorCode =
   | 'TABLE_NOT_FOUND'
   /** The function's role lacks a grant for this token id, for a key of the table or for its refresher, or its AWS credentials are missing, refused or expired. */
   | 'ACCESS_DENIED'
-  /** The table, or the key that encrypts its tokens, could not be reached, or answered with errors or throttling, until the deadline; not where that merely came in the middle of a request. */
+  /** The table, or the key that encrypts its tokens, could not be reached, or answered with errors or throttling, until the deadline. Where the deadline merely came in the middle of a request, it is DEADLINE_EXCEEDED. */
   | 'TABLE_UNAVAILABLE'
   /** The table refused a request as malformed, which points to a defect here or to a table of another shape. */
   | 'TABLE_REQUEST_REFUSED'

@@ -22,20 +22,29 @@ export function refused(means: TokenMeans, code: SharedTokenErrorCode, retryAt?:
     : 'no usable token, and this function only reads. Give it a refresh function or a refresher, or see why the one that refreshes does not.', { retryAt });
 }
 
-export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, failure?: RefreshFailure, asked?: string): SharedTokenError {
-  const trouble = table.trouble();
-  if (trouble) return trouble;
+/** What came of a call until its deadline. */
+export interface CallSoFar {
+  /** Of the last refresh of its own. */
+  readonly failure?: RefreshFailure | undefined;
+  /** What came of asking a refresher, in words. */
+  readonly asked?: string | undefined;
+  /** The trouble with the request in whose middle it came. */
+  readonly trouble?: unknown;
+}
+
+export function deadlineExceeded({ tokenId, table, memory }: TokenMeans, { failure, asked, trouble }: CallSoFar = {}): SharedTokenError {
+  const ofTheTable = table.trouble();
+  if (ofTheTable) return ofTheTable;
   const { lease, failure: last } = memory.item ?? {};
   const why = lease ? `${lease.holder || 'another instance'} is refreshing it until ${momentOf(lease.until)} at the latest`
     : asked ?? (last ? `the last refresh failed (${last.code})` : 'too little time was left for a refresh');
   return tokenError(tokenId, 'DEADLINE_EXCEEDED', `no new token before the deadline: ${why}. ` +
-    'Give the function and the call more time than a refresh takes.', { cause: failure?.error });
+    'Give the function and the call more time than a refresh takes.', { cause: failure?.error ?? trouble });
 }
 
-/** What a failed call is told: of the table only where that is to blame, and not where the deadline merely came in the middle of a request to it. */
-export function reasonOf(means: TokenMeans, error: unknown, failure?: RefreshFailure, asked?: string): unknown {
-  const isOfTheTable = error instanceof SharedTokenError && error.code === 'TABLE_UNAVAILABLE';
-  return isOfTheTable && !means.table.trouble() ? deadlineExceeded(means, failure, asked) : error;
+/** What a failed call is told: of the deadline, where that merely came in the middle of a request to the table. */
+export function reasonOf(means: TokenMeans, error: unknown, soFar?: CallSoFar): unknown {
+  return means.table.wasCutShort(error) ? deadlineExceeded(means, { ...soFar, trouble: error.original() }) : error;
 }
 
 export function abortedError(tokenId: string, { reason }: AbortSignal): SharedTokenError {

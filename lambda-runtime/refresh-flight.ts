@@ -4,7 +4,7 @@ import { SharedTokenError, type SharedTokenErrorCode } from './errors';
 import type { Tell } from './events';
 import { type Deadline, deadlineIn, LIMIT_REACHED, withLimit } from './host';
 import { leaseHolder, type LeaseHolder } from './lease-holder';
-import { abortedError, deadlineExceeded, reasonOf, refreshFailed, refused } from './no-token';
+import { abortedError, type CallSoFar, deadlineExceeded, reasonOf, refreshFailed, refused } from './no-token';
 import type { Refresh } from './public-types';
 import { isFinal, type RefreshFailure } from './refresh-failure';
 import type { RefresherPort } from './refresher-port';
@@ -72,7 +72,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
       const answer = caller === first ? landing : Promise.race([landing, usable]);
       const token = await withLimit({ host, ms: caller.timeLeft(), signal }, () => answer);
       if (token !== LIMIT_REACHED) return token;
-      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means, failure, asks?.outcome());
+      throw signal?.aborted ? abortedError(tokenId, signal) : deadlineExceeded(means, soFar());
     } finally {
       callers.delete(caller);
       if (callers.size === 0) everyoneLeft.abort();
@@ -178,8 +178,10 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
     if (timeLeft() > 0 && !stop.aborted) return;
     // Who leaves early by a signal had time enough.
     if (tooLittleMs !== undefined && timeLeft() < tooLittleMs / 2) memory.lackedTime(tooLittleMs);
-    throw deadlineExceeded(means, failure, asks?.outcome());
+    throw deadlineExceeded(means, soFar());
   };
+
+  const soFar = (): CallSoFar => ({ failure, asked: asks?.outcome() });
 
   const failed = (code: SharedTokenErrorCode, retryAt: number | undefined): SharedTokenError =>
     failure ? refreshFailed(means, failure, retryAt) : refused(means, code, retryAt);
@@ -187,7 +189,7 @@ export function refreshFlight(means: TokenMeans, first: Caller): RefreshFlight {
   let letGo: (token: StoredToken) => void = () => undefined;
   const usable = new Promise<StoredToken>(resolve => { letGo = resolve; });
   const landing = fly().catch((error: unknown) => {
-    throw reasonOf(means, error, failure, asks?.outcome());
+    throw reasonOf(means, error, soFar());
   }).finally(() => {
     hasLanded = true;
   });

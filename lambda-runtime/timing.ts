@@ -53,6 +53,8 @@ const ASK_STEEPNESS = 5.3;
 export const READER_PATIENCE_MS = 2 * SECOND;
 /** One request to the table may take this long; then its outcome is unknown and it is sent again. */
 export const TABLE_CALL_LIMIT_MS = SECOND;
+/** A table that was given this long in all since its last reply, and did not answer, is to blame for it. */
+const BLAMED_FROM_MS = TABLE_CALL_LIMIT_MS / 2;
 /** What was sent is stored, though everyone left; but nothing keeps a process busy for longer than this. */
 export const LEFT_ALONE_LIMIT_MS = 5 * SECOND;
 /** For what is done beside a token that works: a look ahead, a claim ahead, storing what the table did not take in time. */
@@ -160,6 +162,22 @@ export function smoothRefreshMs(known: number | undefined, measured: number): nu
   if (known === undefined) return round(measured);
   const weight = measured > known ? 0.1 : measured * 2 > known ? 0.2 : 0.7;
   return round(known * (1 - weight) + measured * weight);
+}
+
+// --- trouble with the table -------------------------------------------------------------------------------------------------------------
+
+/** Did a freeze, or a clock that was set, lie over a request and the deadline? No request is waited for that long. */
+export function stoodStill(timeLeftMs: number): boolean {
+  return timeLeftMs < -CLOCK_JUMP_MS;
+}
+
+/**
+ * Is the table to blame for a request that failed? Not where the process stood still beyond the deadline, nor where the deadline cut it short: what it was given
+ * without an answer since its last one (`unansweredMs`) is then too little to tell.
+ */
+export function isTablesFault(timeLeftMs: number, unansweredMs: number): boolean {
+  const isCutShort = timeLeftMs < 1 && unansweredMs < BLAMED_FROM_MS; // a timer may end up to a millisecond early
+  return !isCutShort && !stoodStill(timeLeftMs);
 }
 
 // --- waiting ----------------------------------------------------------------------------------------------------------------------------

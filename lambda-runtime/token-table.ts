@@ -2,7 +2,7 @@ import type { SharedTokenError } from './errors';
 import type { Tell } from './events';
 import { type Deadline, type Host, LIMIT_REACHED, type TableClock, withLimit } from './host';
 import { failureSince } from './lease-writes';
-import { backOff, CLOCK_JUMP_MS, TABLE_CALL_LIMIT_MS } from './timing';
+import { backOff, CLOCK_JUMP_MS, isTablesFault, stoodStill, TABLE_CALL_LIMIT_MS } from './timing';
 import { tokenError } from './token-error';
 import type { TokenItem } from './token-item';
 import type { TokenMemory } from './token-memory';
@@ -40,10 +40,15 @@ export interface TokenTable {
   release(release: Release, by: Requester): Promise<WriteReply>;
   /** The error for a caller whose time ended while the table did not answer; nothing where the table is not to blame for that. */
   trouble(): SharedTokenError | undefined;
+  /** Was it thrown where the deadline came in the middle of a request, and the table is not to blame? */
+  wasCutShort(error: unknown): error is SharedTokenError;
 }
 
 export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans): TokenTable {
   let lastTrouble: TableTrouble | undefined;
+  const cutShort = new WeakSet<object>();
+  /** What requests were given without an answer, since the last one. */
+  let unansweredMs = 0;
 
   const attempt = async (send: (signal: AbortSignal) => Promise<WriteReply>, ms: number): Promise<WriteReply> => {
     const request = memory.requestStarts();
@@ -56,12 +61,14 @@ export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans):
     const isLost = Math.max(took, tookByMonotonic) > ms + CLOCK_JUMP_MS || Math.abs(took - tookByMonotonic) > CLOCK_JUMP_MS || clock.isUnsure();
     if (isLost) throw new TableTrouble(false, new Error('A freeze, a clock that jumped, or a reply too slow to tell the time'));
     lastTrouble = undefined;
+    unansweredMs = 0;
     memory.apply(reply.item, request);
     return reply;
   };
 
   const persist = async (send: (signal: AbortSignal) => Promise<WriteReply>, { timeLeft, stop, throttled }: Requester): Promise<WriteReply> => {
     let isInDoubt = false;
+    lastTrouble = undefined;
     for (let attempts = 0; ; attempts++) {
       // A table that is slow rather than gone gets more time with each attempt.
       const ms = Math.min(TABLE_CALL_LIMIT_MS * 2 ** attempts, timeLeft());
@@ -70,18 +77,23 @@ export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans):
       } catch (error) {
         if (!(error instanceof TableTrouble)) throw error;
         const left = timeLeft();
-        // Where the deadline cut it short, or the process stood still beyond that, the table is not to blame. (A timer may end up to a millisecond early.)
-        const isBlameless = (left < 1 && ms < TABLE_CALL_LIMIT_MS / 2) || left < -CLOCK_JUMP_MS;
-        if (!isBlameless) lastTrouble = error;
+        if (!stoodStill(left)) unansweredMs += ms;
+        if (isTablesFault(left, unansweredMs)) lastTrouble = error;
         // An earlier attempt may have been applied: then only sending again tells.
         if (error.throttled && throttled && !isInDoubt) throw error;
         isInDoubt ||= !error.throttled;
         const pause = backOff(attempts, host.random());
-        if (left <= pause) throw unavailable(error);
+        if (left <= pause) throw givenUp(error);
         await host.sleep(pause, stop);
-        if (stop?.aborted) throw unavailable(error);
+        if (stop?.aborted) throw givenUp(error);
       }
     }
+  };
+
+  const givenUp = (trouble: TableTrouble): SharedTokenError => {
+    const error = unavailable(trouble);
+    if (!lastTrouble) cutShort.add(error);
+    return error;
   };
 
   const unavailable = (cause: TableTrouble) => tokenError(tokenId, 'TABLE_UNAVAILABLE', cause.where === 'key'
@@ -110,6 +122,7 @@ export function tokenTable({ tokenId, host, clock, store, memory }: TableMeans):
     renew: (renewal, by) => persist(signal => store.renew(tokenId, renewal, signal), by),
     release: (release, by) => persist(signal => store.release(tokenId, release, signal), by),
     trouble: () => lastTrouble && unavailable(lastTrouble),
+    wasCutShort: (error): error is SharedTokenError => cutShort.has(Object(error) as object),
   };
 }
 

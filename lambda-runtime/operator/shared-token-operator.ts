@@ -1,5 +1,5 @@
 import { tokenMender, type TokenMender } from './token-mender';
-import type { SharedTokenState } from './token-state';
+import { isStateOf, type SharedTokenState } from './token-state';
 import { checkTokenId, tableOf } from '../config';
 import { createOperatorStore } from '../dynamodb-token-store';
 import { systemHost, tableClock } from '../host';
@@ -18,7 +18,7 @@ export interface SharedTokenOperatorOptions {
 /**
  * Looks at one shared token and mends it: for people and tools on call. It never sees the token. What it needs is `table.grantOperate`.
  *
- * A write changes nothing that was not seen: it is about the state that it is given, or about what it looks up itself. Where the item has changed since, it is looked at again.
+ * A write looks at the item first, and changes nothing but what that showed; of a state that it is given, nothing but what stands in both.
  *
  * @example
  * const crm = new SharedTokenOperator('crm', { table: 'Tokens' });
@@ -55,7 +55,7 @@ export class SharedTokenOperator {
    * theft and revoke them all.
    *
    * @param seen what `state` returned: only the lease in it is ended. Default: whichever there is
-   * @returns false where there is no lease, or another one than the one that was seen
+   * @returns false where there is no lease, or another one than the one that was seen, or where none was seen: then nothing is asked
    * @throws SharedTokenError as `state` does, INVALID_OPTION for a state that is none of this token, and ITEM_CHANGED where the item changes faster than it can be looked at
    */
   async endLease(seen?: SharedTokenState): Promise<boolean> {
@@ -66,7 +66,7 @@ export class SharedTokenOperator {
    * Ends the cool-down after a failure that was cured: the next who needs a token may ask the provider at once.
    *
    * @param seen what `state` returned: only the failure in it is cleared. Default: whichever there is
-   * @returns false where no failure is noted, or another one than the one that was seen
+   * @returns false where no failure is noted, or another one than the one that was seen, or where none was seen: then nothing is asked
    * @throws SharedTokenError as `endLease` does
    */
   async clearFailure(seen?: SharedTokenState): Promise<boolean> {
@@ -77,8 +77,8 @@ export class SharedTokenOperator {
    * Has the token expire now, for one that leaked or that the provider revoked: every instance fetches a new one, or waits for it, at its next look at the table. What an
    * instance has in memory it uses until then, or until the API refuses it.
    *
-   * @param seen what `state` returned: a token that was fetched since is left as it is. Default: whichever token there is
-   * @returns false where there is no token, where it has expired, or where a new one was fetched since it was seen
+   * @param seen what `state` returned: no other token is touched. Default: whichever there is
+   * @returns false where there is no token, where it has expired, or where another one has taken its place
    * @throws SharedTokenError as `endLease` does
    */
   async expire(seen?: SharedTokenState): Promise<boolean> {
@@ -86,8 +86,8 @@ export class SharedTokenOperator {
   }
 
   #checked(seen: SharedTokenState | undefined): SharedTokenState | undefined {
-    if (seen === undefined || (seen as SharedTokenState | null)?.tokenId === this.tokenId) return seen;
-    throw tokenError(this.tokenId, 'INVALID_OPTION', 'what was seen of it must be what `state()` returned for this very token.');
+    if (seen === undefined || isStateOf(this.tokenId, seen)) return seen;
+    throw tokenError(this.tokenId, 'INVALID_OPTION', 'what was seen of it must be what `state()` of this version returned, for this very token.');
   }
 }
 

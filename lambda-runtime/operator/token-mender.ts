@@ -57,17 +57,15 @@ export function tokenMender({ tokenId, host, clock, store }: OperatorMeans): Tok
 
   const look = async (): Promise<SharedTokenState> => {
     const { reply } = await send(signal => store.look(tokenId, signal));
-    return stateOf(tokenId, parseItem(tokenId, reply) ?? {}, reply?.expiresAt as number | undefined, Math.round(clock.now()));
+    return stateOf(tokenId, { item: parseItem(tokenId, reply), expiresAt: reply?.expiresAt as number | undefined, at: Math.round(clock.now()) });
   };
 
   /** @returns was there anything to do? */
-  const mend = async (shown: SharedTokenState | undefined, plan: (state: SharedTokenState) => Write | undefined): Promise<boolean> => {
-    let seen = shown;
+  const mend = async (plan: (state: SharedTokenState) => Write | undefined): Promise<boolean> => {
     /** An earlier request may have been applied though its reply was lost: then nothing is left to do because it was done. */
     let mayBeDone = false;
     for (let tries = 0; tries < TRIES; tries++) {
-      const write = plan(seen ?? await look());
-      seen = undefined;
+      const write = plan(await look()); // which also tells the table's time
       if (!write) return mayBeDone;
       const { reply: applied, mayBeSecond } = await send(signal => store.mend(tokenId, write, signal));
       if (applied) return true;
@@ -87,33 +85,33 @@ export function tokenMender({ tokenId, host, clock, store }: OperatorMeans): Tok
   return {
     state: look,
     async endLease(seen) {
-      let id: string | undefined;
-      return mend(seen, ({ lease }) => {
+      let first = seen?.lease;
+      if (seen && !first) return false;
+      return mend(({ lease }) => {
         // Renewed meanwhile, it is the same one; another holder's is not.
-        if (!lease || (id ?? lease.id) !== lease.id) return undefined;
-        id = lease.id;
+        if (!lease || (first ??= lease).id !== lease.id) return undefined;
         return (...where) => endLeaseRequest(...where, lease);
       });
     },
     async clearFailure(seen) {
-      let first: SharedTokenState['failure'];
-      return mend(seen, ({ failure }) => {
+      let first = seen?.failure;
+      if (seen && !first) return false;
+      return mend(({ failure }) => {
         // One that was recorded since was not cured by whoever saw the first.
-        if (!failure || (first ?? failure).at !== failure.at || (first ?? failure).count !== failure.count) return undefined;
-        first = failure;
+        if (!failure || (first ??= failure).at !== failure.at || first.count !== failure.count) return undefined;
         return (...where) => clearFailureRequest(...where, failure);
       });
     },
     async expire(seen) {
-      let first: SharedTokenState | undefined;
-      return mend(seen, state => {
+      let first = seen;
+      return mend(state => {
         const base = baseOf(state);
         if (!base) return undefined;
         first ??= state;
-        // One that was fetched since is what the operator wants.
-        const isSuccessor = !isSameBase(base, baseOf(first)) && base.issuedAt >= first.at;
+        // Another one is not what was seen; where nothing was, one that was fetched since the first look is what the operator wants.
+        const isOther = !isSameBase(base, baseOf(first)) && (seen !== undefined || base.issuedAt >= first.at);
         const now = Math.round(clock.now());
-        if (isSuccessor || (state.expiresAt !== undefined && state.expiresAt <= now)) return undefined;
+        if (isOther || (state.expiresAt !== undefined && state.expiresAt <= now)) return undefined;
         return (...where) => expireRequest(...where, base, now);
       });
     },

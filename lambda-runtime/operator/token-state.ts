@@ -14,16 +14,20 @@ export interface SharedTokenState {
   readonly expiresAt: number | undefined;
   /** Who is refreshing, or was when it died; absent where nobody is. */
   readonly lease: {
+    /** Of this lease alone: by it `endLease` knows the one that was seen. */
     readonly id: string;
     /** Function name and request id. */
     readonly holder: string;
+    /** When it was taken. */
     readonly since: number;
+    /** When it ends. */
     readonly until: number;
     /** Is it over, so that the next who needs a token takes it? */
     readonly isOver: boolean;
   } | undefined;
   /** The last refresh, where it failed. */
   readonly failure: {
+    /** The provider's, or one of this library's. */
     readonly code: string;
     /** How many failed in a row. */
     readonly count: number;
@@ -40,13 +44,17 @@ export interface SharedTokenState {
   readonly summary: string;
 }
 
-/**
- * Pure: what was seen in, what an operator may know out.
- *
- * @param expiresAt of the token, whose item is read without it
- * @param at when it was looked at
- */
-export function stateOf(tokenId: string, { base, lease, failure, meta }: TokenItem, expiresAt: number | undefined, at: number): SharedTokenState {
+/** What a look brought. */
+export interface Look {
+  readonly item: TokenItem | undefined;
+  /** Of the token, whose item is read without it. */
+  readonly expiresAt: number | undefined;
+  readonly at: number;
+}
+
+/** Pure: what a look brought in, what an operator may know out. */
+export function stateOf(tokenId: string, { item = {}, expiresAt, at }: Look): SharedTokenState {
+  const { base, lease, failure, meta } = item;
   const facts: Omit<SharedTokenState, 'summary'> = {
     tokenId,
     at,
@@ -89,4 +97,17 @@ function span(ms: number): string {
   const known = Math.max(0, ms);
   const [unit, unitMs] = UNITS.find(([, size, limit]) => known / size < limit) ?? UNITS[3];
   return `${Math.round(known / unitMs)} ${unit}`;
+}
+
+/** Is it what `stateOf` made of this token, as it is or as JSON kept it? By what writes go by. */
+export function isStateOf(tokenId: string, seen: unknown): seen is SharedTokenState {
+  const { tokenId: of, at, generation, issuedAt, expiresAt, lease, failure } = Object(seen) as Partial<SharedTokenState>;
+  return of === tokenId && isMoment(at)
+    && (generation === undefined ? issuedAt === undefined : isMoment(generation) && isMoment(issuedAt)) && (expiresAt === undefined || isMoment(expiresAt))
+    && (lease === undefined || (typeof Object(lease).id === 'string' && isMoment(lease.until)))
+    && (failure === undefined || (isMoment(Object(failure).at) && isMoment(failure.count)));
+}
+
+function isMoment(value: unknown): value is number {
+  return Number.isFinite(value);
 }

@@ -1,4 +1,5 @@
 import { SharedTokenError } from '../../lambda-runtime/errors';
+import { tokenError } from '../../lambda-runtime/token-error';
 import { TableTrouble } from '../../lambda-runtime/token-store';
 import { SimulatedTime } from '../support/simulated-process';
 
@@ -36,7 +37,7 @@ test.each([
   expect(error).toMatchObject({ name: 'SharedTokenError', code: 'TABLE_UNAVAILABLE', tokenId: 'crm', message: expect.stringContaining(words) });
   const trouble = (error as SharedTokenError).original();
   expect(trouble).toBeInstanceOf(TableTrouble);
-  expect(trouble).toMatchObject({ throttled: fault === 'throttled' });
+  expect(trouble).toMatchObject({ throttled: fault === 'throttled', message: fault === 'throttled' ? 'The table throttles' : 'The table could not be reached' });
   expect(time.passed).toBeLessThanOrEqual(1_500);
   expect(time.passed).toBeGreaterThan(1_000);
 });
@@ -93,6 +94,29 @@ describe('a call whose deadline comes in the middle of a request ends with the e
     expect(await time.errorOf(time.process().token({ refresh }).refresh({ timeoutMs }))).toMatchObject({ code });
   });
 
+  test('and for half a second in all, in calls that each leave it too little', async () => {
+    const token = time.process().token({ refresh });
+    time.faults = ({ at }) => at === 1_000 ? undefined : 'request vanishes';
+    const codeOf = async (timeoutMs: number) => (await time.errorOf(token.refresh({ timeoutMs })) as SharedTokenError).code;
+    expect([await codeOf(250), await codeOf(249)]).toEqual(['DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED']);
+    expect(await codeOf(1)).toBe('TABLE_UNAVAILABLE');
+    await time.pass(500);
+    expect(await time.until(token.refresh({ timeoutMs: 100 }))).toBe(false); // it answers
+    expect(await codeOf(499)).toBe('DEADLINE_EXCEEDED');
+  });
+
+  test('a freeze is no time that the table was given', async () => {
+    const process = time.process();
+    time.faults = () => {
+      time.after(3, () => process.freeze(5_000));
+      return 'request vanishes';
+    };
+    const token = process.token({ refresh });
+    expect(await time.errorOf(token.refresh({ timeoutMs: 900 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    time.faults = () => 'request vanishes';
+    expect(await time.errorOf(token.refresh({ timeoutMs: 100 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+  });
+
   test('who refreshes is told', async () => {
     time.faults = ({ at }) => at > 0 ? 'request vanishes' : undefined;
     expect(await time.errorOf(time.process().token().get({ timeoutMs: 400 }))).toMatchObject({
@@ -128,6 +152,54 @@ describe('a call whose deadline comes in the middle of a request ends with the e
       return 'request vanishes';
     };
     expect(await time.errorOf(process.token({ refresh }).refresh({ timeoutMs: 900 }))).toMatchObject({ code });
+  });
+});
+
+describe('a call whose deadline comes in the middle of a request is told what came before:', () => {
+  test('a refresher that was asked', async () => {
+    let asked = 0;
+    const process = time.process({ ask: async () => new Promise<void>(() => { asked = time.passed; }) });
+    time.faults = () => {
+      if (asked > 0) time.after(3, () => process.freeze(5_000));
+      return undefined;
+    };
+    expect(await time.errorOf(process.token().get({ timeoutMs: 700 }))).toMatchObject({
+      code: 'DEADLINE_EXCEEDED',
+      message: expect.stringContaining('the refresher was asked, and has not answered yet'),
+      cause: expect.objectContaining({ cause: expect.objectContaining({ message: expect.stringContaining('A freeze') }) }),
+    });
+    expect(asked).toBeGreaterThan(0);
+  });
+
+  test('a refresh of its own that failed', async () => {
+    const process = time.process();
+    const refresh = async () => Promise.reject(new Error('down'));
+    time.faults = ({ at }) => {
+      if (at > 500) time.after(3, () => process.freeze(5_000));
+      return undefined;
+    };
+    expect(await time.errorOf(process.token({ refresh }).get({ timeoutMs: 1_300 }))).toMatchObject({
+      code: 'DEADLINE_EXCEEDED', cause: expect.objectContaining({ code: 'REFRESH_FAILED' }),
+    });
+    expect(time.operations()).toEqual(['read', 'claim', 'release', 'read']);
+  });
+
+  test('and what refresh threw is not taken for trouble with this table', async () => {
+    const elsewhere = tokenError('crm', 'TABLE_UNAVAILABLE', 'another table.'); // as a token of this name in it throws
+    const token = time.process().token({ refresh: async () => Promise.reject(elsewhere) });
+    expect(await time.errorOf(token.refresh({ timeoutMs: 5_000 }))).toMatchObject({ code: 'TABLE_UNAVAILABLE', message: elsewhere.message });
+  });
+
+  test('but not of trouble in a call before', async () => {
+    const process = time.process();
+    const token = process.token();
+    time.faults = () => 'request lost';
+    expect(await time.errorOf(token.get({ timeoutMs: 100 }))).toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+    time.faults = () => {
+      time.after(3, () => process.freeze(5_000));
+      return undefined;
+    };
+    expect(await time.errorOf(token.get({ timeoutMs: 900 }))).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   });
 });
 
