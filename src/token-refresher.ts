@@ -160,7 +160,10 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
     this.table = table;
     const { tokenId, schedule, timeWindow, firstToken = FirstToken.ASYNC } = props;
     checkSingleTokenId(this, tokenId);
-    checkMade(this, { schedule, timeWindow, failureQueue: props.failureQueue });
+    checkKnown(this, 'a refresher', props, [
+      'tokenId', 'source', 'schedule', 'timeWindow', 'firstToken', 'failureQueue', ...PREBUILT_FUNCTION_PROPS,
+    ] satisfies (keyof TokenRefresherProps)[]);
+    checkMade(this, props);
     checkChoice(this, 'FirstToken', FirstToken, firstToken, 'There is no such way to get the first token.');
     this.tokenId = tokenId;
     if (timeWindow && !schedule) {
@@ -258,7 +261,6 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
 
   /** The function that comes with this library. */
   private prebuilt(source: SettingsSource, props: TokenRefresherProps): RefresherFunction {
-    checkMade(this, props);
     const fn = newPrebuiltFunction(this, this.tokenId, source, props);
     const attached = AttachedFunction.of({ kind: 'defined', function: fn, resource: fn.node.defaultChild as lambda.CfnFunction, packaging: 'node' });
     attached.setVariable(tableVariable(ENV.TABLE, this.table.reference));

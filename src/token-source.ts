@@ -2,7 +2,7 @@ import { Duration, Token } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { IConstruct } from 'constructs';
 import { BoundSource } from './private/bound-source';
-import { checkChoice, checkMade } from './private/choice';
+import { checkChoice, checkKnown, checkMade } from './private/choice';
 import { Credentials, credentialsOf } from './private/credentials';
 import { SharedTokenTableError } from './private/errors';
 import {
@@ -145,7 +145,13 @@ class FunctionTokenSource extends TokenSource {
   }
 }
 
+/** Of all that read credentials. */
+const COMMON_PROPS = ['credentials', 'credentialsParameter', 'tokenLife'] as const satisfies (keyof TokenSourceProps)[];
+
 function endpointSettings(scope: IConstruct, props: TokenEndpointSourceProps, credentials: Credentials | undefined): TokenEndpointSettings {
+  checkKnown(scope, 'this source', props, [
+    ...COMMON_PROPS, 'tokenUrl', 'clientAuthentication', 'scopes', 'audience', 'resource', 'parameters',
+  ] satisfies (keyof TokenEndpointSourceProps)[]);
   const { tokenUrl, clientAuthentication, scopes, audience, resource, parameters } = props;
   checkUrl(scope, 'tokenUrl', tokenUrl);
   if (clientAuthentication !== undefined) {
@@ -160,6 +166,9 @@ function endpointSettings(scope: IConstruct, props: TokenEndpointSourceProps, cr
 }
 
 function requestSettings(scope: IConstruct, props: HttpRequestSourceProps, credentials: Credentials | undefined): SourceSettings {
+  checkKnown(scope, 'this source', props, [
+    ...COMMON_PROPS, 'url', 'method', 'headers', 'bodyFormat', 'body', 'accessTokenField', 'expiresInField', 'expiresAtField',
+  ] satisfies (keyof HttpRequestSourceProps)[]);
   const { url, method, headers, bodyFormat, body, accessTokenField, expiresInField, expiresAtField } = props;
   checkUrl(scope, 'url', url);
   if (method !== undefined && !METHODS.includes(method)) {

@@ -103,7 +103,8 @@ function span(ms: number): string {
 export function isStateOf(tokenId: string, seen: unknown): seen is SharedTokenState {
   const { tokenId: of, at, generation, issuedAt, expiresAt, lease, failure } = Object(seen) as Partial<SharedTokenState>;
   return of === tokenId && isMoment(at)
-    && (generation === undefined ? issuedAt === undefined : isMoment(generation) && isMoment(issuedAt)) && (expiresAt === undefined || isMoment(expiresAt))
+    && (generation === undefined ? issuedAt === undefined : isMoment(generation) && isMoment(issuedAt))
+    && (expiresAt === undefined || isMoment(expiresAt))
     && (lease === undefined || (typeof Object(lease).id === 'string' && isMoment(lease.until)))
     && (failure === undefined || (isMoment(Object(failure).at) && isMoment(failure.count)));
 }

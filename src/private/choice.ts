@@ -18,35 +18,37 @@ export function checkKnown(scope: IConstruct, what: string, options: object, kno
   });
 }
 
-/** What options hold beside text, numbers and lists: by what it is known, and how it is made. Not by its class: it may be of another copy of CDK. */
+/**
+ * What options hold beside text, numbers and lists: by what it can do, and what to pass. Not by its class: it may be of another copy of CDK.
+ */
 const MADE = {
-  encryption: ['type', 'an encryption of a table', 'TableEncryptionV2.customerManagedKey(key)'],
-  encryptionKey: ['keyArn', 'a key of KMS', 'Key.fromKeyArn(this, id, keyArn)'],
-  tokenEncryptionKey: ['keyArn', 'a key of KMS', 'Key.fromKeyArn(this, id, keyArn)'],
-  credentials: ['secretArn', 'a secret of Secrets Manager', 'Secret.fromSecretNameV2(this, id, name)'],
-  credentialsParameter: ['parameterName', 'a parameter of Parameter Store', 'StringParameter.fromSecureStringParameterAttributes(this, id, { parameterName })'],
-  schedule: ['expressionString', 'a schedule of EventBridge Scheduler', 'ScheduleExpression.rate(Duration.minutes(30))'],
-  timeWindow: ['mode', 'a time window of EventBridge Scheduler', 'TimeWindow.flexible(Duration.minutes(5))'],
-  failureQueue: ['queueArn', 'a queue of SQS', 'new Queue(this, id)'],
-  tokenLife: ['toSeconds', 'a duration', 'Duration.hours(1)'],
-  timeout: ['toSeconds', 'a duration', 'Duration.seconds(30)'],
-  authLimit: ['toSeconds', 'a duration', 'Duration.seconds(10)'],
-  vpc: ['vpcId', 'a VPC', 'Vpc.fromLookup(this, id, { vpcName })'],
-  logGroup: ['logGroupName', 'a log group', 'LogGroup.fromLogGroupName(this, id, name)'],
-  runtime: ['name', 'a runtime of Lambda', 'Runtime.NODEJS_22_X'],
-  environmentEncryption: ['keyArn', 'a key of KMS', 'Key.fromKeyArn(this, id, keyArn)'],
-} as const satisfies Readonly<Record<string, readonly [member: string, kind: string, example: string]>>;
+  encryption: ['type', 'an encryption of a table', '`TableEncryptionV2.customerManagedKey(key)`, say'],
+  encryptionKey: ['grantDecrypt', 'a key of KMS', 'a `Key`; one of elsewhere by `Key.fromKeyArn(this, id, keyArn)`'],
+  tokenEncryptionKey: ['grantDecrypt', 'a key of KMS', 'a `Key`; one of elsewhere by `Key.fromKeyArn(this, id, keyArn)`'],
+  credentials: ['grantRead', 'a secret of Secrets Manager', 'a `Secret`; one of elsewhere by `Secret.fromSecretNameV2(this, id, name)`'],
+  credentialsParameter: ['grantRead', 'a parameter of Parameter Store', 'what `StringParameter.fromSecureStringParameterAttributes(this, id, { parameterName })` returns'],
+  schedule: ['expressionString', 'a schedule of EventBridge Scheduler', '`ScheduleExpression.rate(Duration.minutes(30))`, say'],
+  timeWindow: ['mode', 'a time window of EventBridge Scheduler', '`TimeWindow.flexible(Duration.minutes(5))`, say'],
+  failureQueue: ['grantSendMessages', 'a queue of SQS', 'a `Queue`; one of elsewhere by `Queue.fromQueueArn(this, id, queueArn)`'],
+  tokenLife: ['toSeconds', 'a duration', '`Duration.hours(1)`, say'],
+  timeout: ['toSeconds', 'a duration', '`Duration.seconds(30)`, say'],
+  authLimit: ['toSeconds', 'a duration', '`Duration.seconds(10)`, say'],
+  vpc: ['selectSubnets', 'a VPC', 'a `Vpc`; one of elsewhere by `Vpc.fromLookup(this, id, { vpcName })`'],
+  logGroup: ['grantWrite', 'a log group', 'a `LogGroup`; one of elsewhere by `LogGroup.fromLogGroupName(this, id, name)`'],
+  runtime: ['name', 'a runtime of Lambda', '`Runtime.NODEJS_22_X`, say'],
+  environmentEncryption: ['grantDecrypt', 'a key of KMS', 'a `Key`; one of elsewhere by `Key.fromKeyArn(this, id, keyArn)`'],
+} as const satisfies Readonly<Record<string, readonly [member: string, kind: string, pass: string]>>;
 
 /** TypeScript and jsii see to this; plain JavaScript does not. What was passed instead is not shown: it may be a secret. */
 export function checkMade(scope: IConstruct, props: { readonly [option in keyof typeof MADE]?: object }): void {
-  for (const [option, [member, kind, example]] of Object.entries(MADE)) {
+  for (const [option, [member, kind, pass]] of Object.entries(MADE)) {
     const value = props[option as keyof typeof MADE];
     if (value === undefined || (value as { readonly [name: string]: unknown } | null)?.[member] !== undefined) continue;
     throw new SharedTokenTableError(scope, {
       what: `\`${option}\` is ${kind}.`,
       got: value === null ? 'null' : typeof value,
-      expected: `what CDK makes, as by \`${example}\``,
-      todo: 'Define it here, or import it.',
+      expected: 'what CDK makes',
+      todo: `Pass ${pass}.`,
     });
   }
 }

@@ -1,11 +1,11 @@
-import { Annotations, Stack, Token, TokenComparison } from 'aws-cdk-lib';
+import { Annotations, Stack, Token } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { IConstruct } from 'constructs';
 import { checkMade } from './choice';
-import { keyToPermit } from './customer-key';
+import { isOtherAccount, keyToPermit } from './customer-key';
 import { SharedTokenTableError, warningId } from './errors';
 import { Reference } from './reference';
 import { SecretReference } from './source-settings';
@@ -106,7 +106,7 @@ function allow(grantee: iam.IGrantable, { action, resourceArn, key, service }: A
 }
 
 function warnOfOtherAccount(scope: IConstruct, noun: string, account: string): void {
-  if (Token.compareStrings(account, Stack.of(scope).account) !== TokenComparison.DIFFERENT) return;
+  if (!isOtherAccount(account, Stack.of(scope).account)) return;
   Annotations.of(scope).addWarningV2(warningId('crossAccountCredentials'), [
     `The ${noun} with the credentials is in account ${account}: the policy of the refresher is not enough.`,
     `Whoever manages the ${noun} must share it with the role of the refresher, and its customer managed key, too.`,

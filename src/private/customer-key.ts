@@ -1,4 +1,4 @@
-import { Annotations, IResolvable, IResolveContext, IResource, Lazy, Token, TokenComparison, Tokenization } from 'aws-cdk-lib';
+import { Annotations, IResolvable, IResolveContext, IResource, Lazy, Stack, Token, TokenComparison, Tokenization } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { IConstruct } from 'constructs';
@@ -48,14 +48,19 @@ export function tokenKey(table: IResource, key: kms.IKey | undefined): kms.IKey 
   if (!key) return undefined;
   const itself = symmetric(table, keyItself(table, key));
   const { account } = itself.env;
-  // Where the table is of another account as well, whoever is granted anything is warned of.
-  if (Token.compareStrings(account, table.env.account) === TokenComparison.DIFFERENT) {
+  // Where it is of the table's account, and that is another one, `crossAccountPrincipal` says it of whoever is granted anything.
+  if (isOtherAccount(account, table.env.account) && isOtherAccount(account, Stack.of(table).account)) {
     Annotations.of(table).addWarningV2(warningId('crossAccountKey'), [
       `The key that encrypts the tokens is in account ${account}: the policies of those who use the table are not enough.`,
       'Whoever manages the key must let their roles use it by its policy: kms:Decrypt, and kms:GenerateDataKey for those who refresh.',
     ].join(' '));
   }
   return itself;
+}
+
+/** Are these two accounts, as far as that is known? */
+export function isOtherAccount(one: string, other: string): boolean {
+  return Token.compareStrings(one, other) === TokenComparison.DIFFERENT;
 }
 
 /** A key that data keys can be made with, as far as that is known. */

@@ -1,6 +1,7 @@
-import { Annotations, Stack, Stage, Token, TokenComparison } from 'aws-cdk-lib';
+import { Annotations, Stack, Stage } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct, IConstruct } from 'constructs';
+import { isOtherAccount } from './customer-key';
 import { SharedTokenTableError, warningId } from './errors';
 import { GrantedStatement } from './statements';
 import { TemplatePolicies } from './template-policies';
@@ -44,7 +45,7 @@ export class GrantLedger {
 
   /** TypeScript and jsii see to this; plain JavaScript does not. */
   private principalOf(grantee: iam.IGrantable | undefined): iam.IPrincipal {
-    if (grantee?.grantPrincipal !== undefined) return grantee.grantPrincipal;
+    if (grantee?.grantPrincipal) return grantee.grantPrincipal;
     throw new SharedTokenTableError(this.resource.construct, {
       what: 'Permissions are granted to who can have them.',
       got: typeof grantee,
@@ -79,7 +80,7 @@ export class GrantLedger {
     const { principalAccount } = principal;
     const { construct, env, noun, policyMethod } = this.resource;
     if (principalAccount === undefined) return;
-    if (Token.compareStrings(principalAccount, env.account) !== TokenComparison.DIFFERENT) return;
+    if (!isOtherAccount(principalAccount, env.account)) return;
     const actions = [...new Set(statements.flatMap(statement => statement.actions))];
     const keyActions = actions.filter(action => action.startsWith('kms:'));
     Annotations.of(owner).addWarningV2(warningId('crossAccountPrincipal'), [

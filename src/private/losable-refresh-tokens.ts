@@ -4,7 +4,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import { IConstruct } from 'constructs';
 import { warningId } from './errors';
 import { Rendered, renderedResource } from './rendered';
-import { identityOf } from './table-identity';
+import { identityOf, resourceOf } from './table-identity';
 
 interface ReplicaProperties {
   readonly DeletionProtectionEnabled?: unknown;
@@ -39,13 +39,13 @@ export interface RefreshTokenHome {
 export function warnOfLosableRefreshTokens(scope: IConstruct, tokenId: string, { identity, keys }: RefreshTokenHome): void {
   const table = scope.node.root.node.findAll().filter(isTable).find(one => identityOfTable(one) === identity);
   if (table && warnOfTable(scope, tokenId, table)) return;
-  const key = keys.map(one => one?.node.defaultChild).filter(isKey).find(one => !isKept(renderedResource(one)));
-  if (key) {
-    warn(scope, `The refresh token of '${tokenId}' cannot be read any more when the key that encrypts it, ${key.node.scope?.node.path}, goes with its stack.`, [
-      'KMS deletes it 7 to 30 days later; until then somebody can cancel that.',
-      'Remove `removalPolicy` from the key.',
-    ]);
-  }
+  const losable = [...new Set(keys.map(key => resourceOf(key?.keyArn)))].filter(isKey).filter(key => !isKept(renderedResource(key)));
+  if (losable.length === 0) return;
+  const named = losable.map(key => key.node.scope?.node.path).join(' and ');
+  warn(scope, `The refresh token of '${tokenId}' cannot be read any more when a key that encrypts it, ${named}, goes with its stack or is replaced.`, [
+    'KMS deletes a key 7 to 30 days later; until then somebody can cancel that.',
+    'Keep the key: remove its `removalPolicy`.',
+  ]);
 }
 
 /** @returns is it one to warn of? */

@@ -8,10 +8,10 @@ const HOME_ID = 'SharedTokenRefresher';
 
 /** The user's function that is to be a refresher, or why it cannot be. */
 export function refresherFunctionOf(scope: Construct, handler: lambda.IFunction | undefined): DefinedFunction {
-  if (!handler) {
+  if (handler?.permissionsNode === undefined) {
     throw new SharedTokenTableError(scope, {
       what: 'A function of yours is a refresher once it is passed.',
-      got: 'nothing',
+      got: handler ? typeof handler : 'nothing',
       expected: 'a function that this app defines',
       todo: 'Pass it: `TokenSource.fromFunction(fn)`.',
     });

@@ -137,10 +137,10 @@ describe('a key without which the kept table cannot be read, and that goes with 
     const stack = newStack(KNOWN);
     addTo(setUp(propsWith(key(stack, DESTROY)), stack).tokens);
     expect(warningsIn(stack)).toEqual([['/Stack0/Tokens/Crm', [
-      "The refresh token of 'crm' cannot be read any more when the key that encrypts it, Stack0/Key, goes with its stack.",
+      "The refresh token of 'crm' cannot be read any more when a key that encrypts it, Stack0/Key, goes with its stack or is replaced.",
       'At a provider that replaces refresh tokens no other one works, the one in the secret included, so that a person has to log in again.',
-      'KMS deletes it 7 to 30 days later; until then somebody can cancel that.',
-      'Remove `removalPolicy` from the key.',
+      'KMS deletes a key 7 to 30 days later; until then somebody can cancel that.',
+      'Keep the key: remove its `removalPolicy`.',
       `Where the token may be lost, as in a test, acknowledge that: \`Annotations.of(tokens).acknowledgeWarning('${ID}')\`, of the table. [ack: ${ID}]`,
     ].join(' ')]]);
   });
@@ -157,6 +157,29 @@ describe('a key without which the kept table cannot be read, and that goes with 
     const stack = newStack(KNOWN);
     addTo(setUp({ tokenEncryptionKey: key(stack, DESTROY), removalPolicy: DESTROY }, stack).tokens);
     expect(warningsIn(stack)).toEqual([['/Stack0/Tokens/Crm', expect.stringContaining('is lost when its table, ')]]);
+  });
+
+  test('all of them are named, each once', () => {
+    const stack = newStack(KNOWN);
+    const [one, other] = ['One', 'Other'].map(id => new kms.Key(stack, id, { removalPolicy: DESTROY })) as [kms.Key, kms.Key];
+    addTo(setUp({ tokenEncryptionKey: one, encryption: dynamodb.TableEncryptionV2.customerManagedKey(other) }, stack).tokens);
+    expect(warningsIn(stack)).toEqual([['/Stack0/Tokens/Crm', expect.stringContaining('a key that encrypts it, Stack0/Other and Stack0/One, goes')]]);
+    const stack2 = newStack(KNOWN);
+    const both = key(stack2, DESTROY);
+    addTo(setUp({ tokenEncryptionKey: both, encryption: dynamodb.TableEncryptionV2.customerManagedKey(both) }, stack2).tokens);
+    expect(warningsIn(stack2)).toEqual([['/Stack0/Tokens/Crm', expect.stringContaining('a key that encrypts it, Stack0/Key, goes')]]);
+  });
+
+  test.each<[string, (stack: Stack, made: kms.Key) => kms.IKey]>([
+    ['though it is imported', (stack, { keyArn }) => kms.Key.fromKeyArn(stack, 'Imported', keyArn)],
+    ['though it is told by its alias', (stack, targetKey) => new kms.Alias(stack, 'Alias', { aliasName: 'alias/tokens', targetKey })],
+    ['though it is a resource of CloudFormation, which says nothing', stack => kms.Key.fromCfnKey(new kms.CfnKey(stack, 'Bare', {
+      keyPolicy: { Statement: [{ Effect: 'Allow', Action: 'kms:*', Resource: '*', Principal: { AWS: `arn:aws:iam::${ACCOUNT}:root` } }] },
+    }))],
+  ])('%s', (_name, told) => {
+    const stack = newStack(KNOWN);
+    addTo(setUp({ tokenEncryptionKey: told(stack, key(stack, DESTROY)) }, stack).tokens);
+    expect(warningIdsIn(stack)).toEqual(['losableRefreshToken']);
   });
 
   test('also of a table that another app defines', () => {

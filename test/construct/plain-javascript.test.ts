@@ -1,6 +1,7 @@
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import { addCrm, setUp, type Setup, source, TOKEN_URL } from './support/refreshers';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import { addCrm, credentials, setUp, type Setup, source, TOKEN_URL } from './support/refreshers';
 import { ACCOUNT, REGION } from './support/stacks';
 import { SharedTokenTable, TokenSource } from '../../src';
 
@@ -24,14 +25,14 @@ describe.each([
   ofSource('credentials'), ofSource('credentialsParameter'), ofSource('tokenLife'),
   ...['schedule', 'timeWindow', 'failureQueue', 'timeout', 'authLimit', 'vpc', 'logGroup', 'runtime', 'environmentEncryption'].map(ofRefresher),
 ])('`%s`', (option, use) => {
-  test.each([['text', SENTINEL, 'string'], ['a number', 30, 'number'], ['nothing', null, 'object|null'], ['something else', {}, 'object']])('that is %s', (_, wrong, got) => {
+  test.each([['text', SENTINEL, 'string'], ['a number', 30, 'number'], ['nothing', null, 'null'], ['something else', {}, 'object']])('that is %s', (_, wrong, got) => {
     let error = new Error('accepted');
     try {
       use(setUp(), wrong as never);
     } catch (thrown) {
       error = thrown as Error;
     }
-    const message = new RegExp(`^Stack0\\S*: \`${option}\` is an? .* Got (${got}), expected what CDK makes, as by `);
+    const message = new RegExp(`^Stack0\\S*: \`${option}\` is an? .* Got ${got}, expected what CDK makes\\. Pass .+\\.$`);
     expect(error).toMatchObject({ name: 'SharedTokenTableError', message: expect.stringMatching(message) });
     expect(error.message).not.toContain(SENTINEL);
   });
@@ -41,8 +42,8 @@ test('encryption by a key alone: the message says how', () => {
   const { stack } = setUp();
   const key = { keyArn: `arn:aws:kms:${REGION}:${ACCOUNT}:key/1` };
   expect(() => new SharedTokenTable(stack, 'Other', { encryption: key as never }))
-    .toThrow('Stack0/Other: `encryption` is an encryption of a table. Got object, expected what CDK makes, as by `TableEncryptionV2.customerManagedKey(key)`. '
-      + 'Define it here, or import it.');
+    .toThrow('Stack0/Other: `encryption` is an encryption of a table. Got object, expected what CDK makes. '
+      + 'Pass `TableEncryptionV2.customerManagedKey(key)`, say.');
 });
 
 describe.each([['nothing', undefined], ['text', 'arn:aws:lambda:eu-west-1:111111111111:function:orders']])('%s', (_, wrong) => {
@@ -61,6 +62,30 @@ describe.each([['nothing', undefined], ['text', 'arn:aws:lambda:eu-west-1:111111
   ])('for %s is no principal', (_where, use) => {
     expect(() => use(setUp(), wrong as never)).toThrow(new RegExp(`^Stack0/Tokens: Permissions are granted to who can have them\\. Got ${typeof wrong}, expected a role`));
   });
+});
+
+test('a resource of CloudFormation is none of the objects above it', () => {
+  const setup = setUp();
+  const logGroup = new logs.CfnLogGroup(setup.stack, 'Log', { logGroupName: 'refresher' });
+  expect(() => addCrm(setup, { logGroup: logGroup as never }))
+    .toThrow(/`logGroup` is a log group\. Got object, .* Pass a `LogGroup`; one of elsewhere by `LogGroup\.fromLogGroupName\(this, id, name\)`\.$/);
+});
+
+test.each([['text', 'arn:aws:lambda:eu-west-1:111111111111:function:own', 'string'], ['a number', 5, 'number'], ['something else', {}, 'object'], ['nothing', null, 'nothing']])(
+  'a function of one\'s own as a refresher: %s is none', (_, wrong, got) => {
+    expect(() => addCrm(setUp(), { source: TokenSource.fromFunction(wrong as never) }))
+      .toThrow(new RegExp(`^Stack0/Tokens/Crm: A function of yours is a refresher once it is passed\\. Got ${got}, .*TokenSource\\.fromFunction\\(fn\\)`));
+  },
+);
+
+test.each<[string, (setup: Setup) => unknown, string]>([
+  ['of a refresher', setup => addCrm(setup, { shedule: 'never' } as never), "There is no such option of a refresher. Got 'shedule', expected tokenId, source, schedule, "],
+  ['of a token endpoint', setup => addCrm(setup, {
+    source: TokenSource.clientCredentials({ tokenUrl: TOKEN_URL, credentials: credentials(setup.stack), scope: 'orders' } as never),
+  }), "There is no such option of this source. Got 'scope', expected credentials, "],
+  ['of a request', setup => addCrm(setup, { source: TokenSource.httpRequest({ url: TOKEN_URL, verb: 'GET' } as never) }), "Got 'verb', expected credentials, "],
+])('an option %s that is written wrong is refused', (_, use, message) => {
+  expect(() => use(setUp())).toThrow(message);
 });
 
 test('what is no function, but can have permissions, is told the grants', () => {

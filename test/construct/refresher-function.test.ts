@@ -4,8 +4,10 @@ import * as cloudfront from 'aws-cdk-lib/aws-cloudfront';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as ecr from 'aws-cdk-lib/aws-ecr';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as destinations from 'aws-cdk-lib/aws-lambda-destinations';
+import * as logs from 'aws-cdk-lib/aws-logs';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { addCrm, idOf, one, propertiesOfOne, setUp, Setup, TABLE_ARN, TABLE_NAME } from './support/refreshers';
@@ -290,8 +292,8 @@ describe('what cannot be a refresher is refused:', () => {
     ['`timeout`', () => ({ timeout: Duration.seconds(30) })],
     ['`vpc`, `vpcSubnets`', stack => ({ vpc: new ec2.Vpc(stack, 'Vpc'), vpcSubnets: {} })],
     ['`securityGroups`', () => ({ securityGroups: [] })],
-    ['`logGroup`, `runtime`', () => ({ runtime: lambda.Runtime.NODEJS_22_X, logGroup: {} as TokenRefresherProps['logGroup'] })],
-    ['`memorySize`, `environmentEncryption`', () => ({ memorySize: 128, environmentEncryption: {} as TokenRefresherProps['environmentEncryption'] })],
+    ['`logGroup`, `runtime`', stack => ({ runtime: lambda.Runtime.NODEJS_22_X, logGroup: new logs.LogGroup(stack, 'Log') })],
+    ['`memorySize`, `environmentEncryption`', stack => ({ memorySize: 128, environmentEncryption: new kms.Key(stack, 'Key') })],
   ])('properties of the function that comes with the library: %s', (names, props) => {
     const setup = setUp();
     const fn = newFunction(setup.stack, 'Fn');

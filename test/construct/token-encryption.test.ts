@@ -142,6 +142,13 @@ describe('a key of another account is warned of, since its policy decides:', () 
     )]]);
   });
 
+  test('not one of the account of its users, where the table alone is of another', () => {
+    const stack = newStack(ENV);
+    const tableArn = `arn:aws:dynamodb:${REGION}:${OTHER_ACCOUNT}:table/crm-tokens`;
+    SharedTokenTable.fromTableAttributes(stack, 'Tokens', { tableArn, tokenEncryptionKey: kms.Key.fromKeyArn(stack, 'Key', KEY_ARN) });
+    expect(warningsIn(stack)).toEqual([]);
+  });
+
   test('not one of its own, or of an account that is not known', () => {
     expect(warningsIn(setUp().stack)).toEqual([]);
     expect(warningsIn(setUp(newStack()).stack)).toEqual([]);

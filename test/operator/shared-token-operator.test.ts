@@ -217,7 +217,8 @@ describe('expire', () => {
   test('leaves any other token alone than the one that was seen', async () => {
     await table().put(stored());
     const seen = await operator().state();
-    for (const other of [{ generation: 5, issuedAt: Date.now() - 20 * SECOND }, { generation: 5, issuedAt: seen.issuedAt }, { issuedAt: Date.now() - SECOND }]) {
+    const recent = Date.now() - 20 * SECOND;
+    for (const other of [{ generation: 5, issuedAt: recent }, { generation: 5, issuedAt: seen.issuedAt }, { issuedAt: recent }]) {
       const put = stored(other);
       await table().put(put);
       expect(await operator().expire(seen)).toBe(false);

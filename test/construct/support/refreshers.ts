@@ -19,12 +19,15 @@ export function setUp(props: StackProps = { env: { account: ACCOUNT, region: REG
   return { stack, tokens: new SharedTokenTable(stack, 'Tokens') };
 }
 
+/** A secret that is known by its ARN, once in each stack. */
+export function credentials(stack: Stack): secretsmanager.ISecret {
+  const id = 'Credentials';
+  return stack.node.tryFindChild(id) as secretsmanager.ISecret | undefined ?? secretsmanager.Secret.fromSecretCompleteArn(stack, id, SECRET_ARN);
+}
+
 /** A source that needs nothing but a secret of this name. */
 export function source(stack: Stack): TokenSource {
-  const id = 'Credentials';
-  const credentials = stack.node.tryFindChild(id) as secretsmanager.ISecret | undefined
-    ?? secretsmanager.Secret.fromSecretCompleteArn(stack, id, SECRET_ARN);
-  return TokenSource.clientCredentials({ tokenUrl: TOKEN_URL, credentials });
+  return TokenSource.clientCredentials({ tokenUrl: TOKEN_URL, credentials: credentials(stack) });
 }
 
 /** The refresher of `crm`, without any warning unless the properties say otherwise. */
