@@ -158,11 +158,11 @@ export class TokenRefresher extends Construct implements iam.IGrantable {
   private constructor(table: RefreshedTable, id: string, props: TokenRefresherProps) {
     super(table.construct, id);
     this.table = table;
-    const { tokenId, schedule, timeWindow, firstToken = FirstToken.ASYNC } = props;
-    checkSingleTokenId(this, tokenId);
     checkKnown(this, 'a refresher', props, [
       'tokenId', 'source', 'schedule', 'timeWindow', 'firstToken', 'failureQueue', ...PREBUILT_FUNCTION_PROPS,
     ] satisfies (keyof TokenRefresherProps)[]);
+    const { tokenId, schedule, timeWindow, firstToken = FirstToken.ASYNC } = props;
+    checkSingleTokenId(this, tokenId);
     checkMade(this, props);
     checkChoice(this, 'FirstToken', FirstToken, firstToken, 'There is no such way to get the first token.');
     this.tokenId = tokenId;

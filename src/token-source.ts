@@ -2,7 +2,7 @@ import { Duration, Token } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { IConstruct } from 'constructs';
 import { BoundSource } from './private/bound-source';
-import { checkChoice, checkKnown, checkMade } from './private/choice';
+import { checkChoice, checkFields, checkKnown, checkMade } from './private/choice';
 import { Credentials, credentialsOf } from './private/credentials';
 import { SharedTokenTableError } from './private/errors';
 import {
@@ -44,7 +44,7 @@ export abstract class TokenSource {
    */
   public static clientCredentials(props: ClientCredentialsSourceProps): TokenSource {
     return new SettingsTokenSource(scope => {
-      const credentials = credentialsOf(scope, props);
+      const credentials = credentialsIn(scope, props, ENDPOINT_PROPS);
       requireCredentials(scope, credentials, '`clientId`, and `clientSecret` or `privateKey`');
       return { settings: { kind: 'client_credentials', ...endpointSettings(scope, props, credentials) }, credentials };
     });
@@ -60,7 +60,7 @@ export abstract class TokenSource {
    */
   public static refreshToken(props: RefreshTokenSourceProps): TokenSource {
     return new SettingsTokenSource(scope => {
-      const credentials = credentialsOf(scope, props);
+      const credentials = credentialsIn(scope, props, ENDPOINT_PROPS);
       requireCredentials(scope, credentials, '`refreshToken` and `clientId`, and `clientSecret` or `privateKey`');
       return { settings: { kind: 'refresh_token', ...endpointSettings(scope, props, credentials) }, credentials };
     });
@@ -87,7 +87,7 @@ export abstract class TokenSource {
    */
   public static httpRequest(props: HttpRequestSourceProps): TokenSource {
     return new SettingsTokenSource(scope => {
-      const credentials = credentialsOf(scope, props);
+      const credentials = credentialsIn(scope, props, REQUEST_PROPS);
       return { settings: requestSettings(scope, props, credentials), credentials };
     });
   }
@@ -145,13 +145,21 @@ class FunctionTokenSource extends TokenSource {
   }
 }
 
-/** Of all that read credentials. */
 const COMMON_PROPS = ['credentials', 'credentialsParameter', 'tokenLife'] as const satisfies (keyof TokenSourceProps)[];
+const ENDPOINT_PROPS = [
+  ...COMMON_PROPS, 'tokenUrl', 'clientAuthentication', 'scopes', 'audience', 'resource', 'parameters',
+] as const satisfies (keyof TokenEndpointSourceProps)[];
+const REQUEST_PROPS = [
+  ...COMMON_PROPS, 'url', 'method', 'headers', 'bodyFormat', 'body', 'accessTokenField', 'expiresInField', 'expiresAtField',
+] as const satisfies (keyof HttpRequestSourceProps)[];
+
+/** Where a source has its credentials, of options that were looked at. */
+function credentialsIn(scope: IConstruct, props: TokenSourceProps, known: readonly string[]): Credentials | undefined {
+  checkKnown(scope, 'this source', props, known);
+  return credentialsOf(scope, props);
+}
 
 function endpointSettings(scope: IConstruct, props: TokenEndpointSourceProps, credentials: Credentials | undefined): TokenEndpointSettings {
-  checkKnown(scope, 'this source', props, [
-    ...COMMON_PROPS, 'tokenUrl', 'clientAuthentication', 'scopes', 'audience', 'resource', 'parameters',
-  ] satisfies (keyof TokenEndpointSourceProps)[]);
   const { tokenUrl, clientAuthentication, scopes, audience, resource, parameters } = props;
   checkUrl(scope, 'tokenUrl', tokenUrl);
   if (clientAuthentication !== undefined) {
@@ -166,9 +174,6 @@ function endpointSettings(scope: IConstruct, props: TokenEndpointSourceProps, cr
 }
 
 function requestSettings(scope: IConstruct, props: HttpRequestSourceProps, credentials: Credentials | undefined): SourceSettings {
-  checkKnown(scope, 'this source', props, [
-    ...COMMON_PROPS, 'url', 'method', 'headers', 'bodyFormat', 'body', 'accessTokenField', 'expiresInField', 'expiresAtField',
-  ] satisfies (keyof HttpRequestSourceProps)[]);
   const { url, method, headers, bodyFormat, body, accessTokenField, expiresInField, expiresAtField } = props;
   checkUrl(scope, 'url', url);
   if (method !== undefined && !METHODS.includes(method)) {
@@ -183,6 +188,7 @@ function requestSettings(scope: IConstruct, props: HttpRequestSourceProps, crede
   }
   if (bodyFormat !== undefined) checkChoice(scope, 'BodyFormat', BodyFormat, bodyFormat, 'There is no such format of a body.');
   if (bodyFormat === BodyFormat.FORM) checkForm(scope, body ?? {});
+  if (body !== undefined) checkFields(scope, 'the fields of `body`', body, ["user: '{{user}}'"]);
   checkTexts(scope, 'headers', headers);
   checkHeaders(scope, headers ?? {});
   checkTemplates(scope, 'headers', headers);

@@ -58,7 +58,7 @@ export class SharedTokenOperator {
    * @returns false where there is no lease, or another one than the one that was seen, or where none was seen: then nothing is asked
    * @throws SharedTokenError as `state` does, INVALID_OPTION for a state that is none of this token, and ITEM_CHANGED where the item changes faster than it can be looked at
    */
-  async endLease(seen?: SharedTokenState): Promise<boolean> {
+  async endLease(...seen: [seen?: SharedTokenState]): Promise<boolean> {
     return this.#mender.endLease(this.#checked(seen));
   }
 
@@ -69,7 +69,7 @@ export class SharedTokenOperator {
    * @returns false where no failure is noted, or another one than the one that was seen, or where none was seen: then nothing is asked
    * @throws SharedTokenError as `endLease` does
    */
-  async clearFailure(seen?: SharedTokenState): Promise<boolean> {
+  async clearFailure(...seen: [seen?: SharedTokenState]): Promise<boolean> {
     return this.#mender.clearFailure(this.#checked(seen));
   }
 
@@ -81,13 +81,15 @@ export class SharedTokenOperator {
    * @returns false where there is no token, where it has expired, or where another one has taken its place
    * @throws SharedTokenError as `endLease` does
    */
-  async expire(seen?: SharedTokenState): Promise<boolean> {
+  async expire(...seen: [seen?: SharedTokenState]): Promise<boolean> {
     return this.#mender.expire(this.#checked(seen));
   }
 
-  #checked(seen: SharedTokenState | undefined): SharedTokenState | undefined {
-    if (seen === undefined || isStateOf(this.tokenId, seen)) return seen;
-    throw tokenError(this.tokenId, 'INVALID_OPTION', 'what was seen of it must be what `state()` of this version returned, for this very token.');
+  /** Nothing at all is whichever there is; a value that is missing where one was passed (`endLease(state.lease)`) must not be. */
+  #checked(given: readonly [seen?: SharedTokenState]): SharedTokenState | undefined {
+    const [seen] = given;
+    if (given.length === 0 || isStateOf(this.tokenId, seen)) return seen;
+    throw tokenError(this.tokenId, 'INVALID_OPTION', 'what was seen of it is what `await operator.state()` of this version returned, for this very token: pass that as a whole, or nothing.');
   }
 }
 

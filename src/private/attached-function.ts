@@ -3,7 +3,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { DefinedFunction, problemOfOldNode } from './consumer';
 import { DEFAULT_AUTH_LIMIT_MS, DEFAULT_FUNCTION_TIMEOUT_MS, ENV, ENVIRONMENT_MAX_BYTES } from './contract';
-import { describe, Problem, SharedTokenTableError, warningId } from './errors';
+import { describe, inWords, Problem, SharedTokenTableError, warningId } from './errors';
 import { NamedRefresher, RefresherMap } from './refresher-map';
 import { renderedResource } from './rendered';
 import { refreshersVariable, timeoutVariable, Variable } from './variables';
@@ -158,14 +158,14 @@ export class AttachedFunction extends Construct {
       todo: 'Move some of it to a parameter, a secret or a file.',
     };
     if (bytes > ENVIRONMENT_MAX_BYTES) return [describe(this.owner, problem)];
-    if (bytes > ENVIRONMENT_WARNING_BYTES) Annotations.of(this.owner).addWarningV2(warningId('environmentSize'), describe(this.owner, problem));
+    if (bytes > ENVIRONMENT_WARNING_BYTES) Annotations.of(this.owner).addWarningV2(warningId('environmentSize'), inWords(problem));
     return [];
   }
 
   private warnOfShortTimeout(): void {
     const timeoutMs = this.timeoutMs();
     if (!this.isRefreshing || timeoutMs === undefined || timeoutMs >= SHORT_TIMEOUT_MS) return;
-    Annotations.of(this.owner).addWarningV2(warningId('functionTimeout'), describe(this.owner, {
+    Annotations.of(this.owner).addWarningV2(warningId('functionTimeout'), inWords({
       what: 'A refresh of the token may take longer than this function may run.',
       got: `a timeout of ${timeoutMs} ms${this.resource.timeout === undefined ? " (Lambda's default)" : ''}`,
       expected: `room for an auth request, which may take up to ${DEFAULT_AUTH_LIMIT_MS} ms and is cut short where the function has less`,

@@ -1,3 +1,4 @@
+import { Token } from 'aws-cdk-lib';
 import { IConstruct } from 'constructs';
 import { SharedTokenTableError } from './errors';
 
@@ -8,6 +9,7 @@ interface Choices {
 
 /** TypeScript sees to this; in plain JavaScript an option that is written wrong would count as absent, and a grant be for everything. */
 export function checkKnown(scope: IConstruct, what: string, options: object, known: readonly string[]): void {
+  checkFields(scope, `the options of ${what}`, options, known);
   const unknown = Object.keys(options).find(name => !known.includes(name));
   if (unknown === undefined) return;
   throw new SharedTokenTableError(scope, {
@@ -18,6 +20,17 @@ export function checkKnown(scope: IConstruct, what: string, options: object, kno
   });
 }
 
+/** An object with fields. TypeScript and jsii see to this; plain JavaScript does not. */
+export function checkFields(scope: IConstruct, what: string, value: unknown, examples: readonly string[]): void {
+  if (Token.isUnresolved(value) || (typeof value === 'object' && value !== null && !Array.isArray(value))) return;
+  throw new SharedTokenTableError(scope, {
+    what: `There is no object with ${what}.`,
+    got: value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value,
+    expected: `an object, which may have ${examples.join(', ')}`,
+    todo: 'Write names and values in braces: `{ name: value }`.',
+  });
+}
+
 /**
  * What options hold beside text, numbers and lists: by what it can do, and what to pass. Not by its class: it may be of another copy of CDK.
  */
@@ -25,7 +38,7 @@ const MADE = {
   encryption: ['type', 'an encryption of a table', '`TableEncryptionV2.customerManagedKey(key)`, say'],
   encryptionKey: ['grantDecrypt', 'a key of KMS', 'a `Key`; one of elsewhere by `Key.fromKeyArn(this, id, keyArn)`'],
   tokenEncryptionKey: ['grantDecrypt', 'a key of KMS', 'a `Key`; one of elsewhere by `Key.fromKeyArn(this, id, keyArn)`'],
-  credentials: ['grantRead', 'a secret of Secrets Manager', 'a `Secret`; one of elsewhere by `Secret.fromSecretNameV2(this, id, name)`'],
+  credentials: ['grantRead', 'a secret of Secrets Manager', 'a `Secret`, whose value no template shows; one of elsewhere by `Secret.fromSecretNameV2(this, id, name)`, a parameter as `credentialsParameter`'],
   credentialsParameter: ['grantRead', 'a parameter of Parameter Store', 'what `StringParameter.fromSecureStringParameterAttributes(this, id, { parameterName })` returns'],
   schedule: ['expressionString', 'a schedule of EventBridge Scheduler', '`ScheduleExpression.rate(Duration.minutes(30))`, say'],
   timeWindow: ['mode', 'a time window of EventBridge Scheduler', '`TimeWindow.flexible(Duration.minutes(5))`, say'],

@@ -54,7 +54,7 @@ function refuseWhatIsNoFunction(scope: IConstruct, consumer: lambda.IFunction | 
     what: 'Only a Lambda function can be attached: it gets a layer and environment variables.',
     got: isConstruct ? consumer.constructor.name : typeof consumer,
     expected: 'a function, an alias or a version',
-    todo: 'For a role, an ECS task or another grantee use `grantRead` or `grantRefresh`, and `environment`.',
+    todo: 'For a role, an ECS task or another grantee use `grantRead` (of a table `grantRefresh`, too), and `environment`.',
   });
 }
 

@@ -21,7 +21,12 @@ export class SharedTokenTableError extends Error {
 
 /** One line that begins with the construct's path. */
 export function describe(scope: IConstruct, problem: Problem): string {
-  return `${scope.node.path}: ${problem.what} Got ${problem.got}, expected ${problem.expected}. ${problem.todo}`;
+  return `${scope.node.path}: ${inWords(problem)}`;
+}
+
+/** The same without the path, which CDK puts before a warning. */
+export function inWords({ what, got, expected, todo }: Problem): string {
+  return `${what} Got ${got}, expected ${expected}. ${todo}`;
 }
 
 /** The stable id of a warning, by which it can be acknowledged. */

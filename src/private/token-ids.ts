@@ -142,6 +142,7 @@ function checkTokenId(scope: IConstruct, tokenId: string): void {
 
 /** A value as a message shows it: with control characters spelled out, which a terminal would swallow. */
 function show(value: unknown): string {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return 'an object'; // a construct, say: it cannot be written as JSON
   if (typeof value !== 'string') return JSON.stringify(value) ?? String(value);
   return `'${value.replace(CONTROL_CHARACTER, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }

@@ -2,7 +2,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { addCrm, credentials, setUp, type Setup, source, TOKEN_URL } from './support/refreshers';
-import { ACCOUNT, REGION } from './support/stacks';
+import { ACCOUNT, newFunction, REGION } from './support/stacks';
 import { SharedTokenTable, TokenSource } from '../../src';
 
 /* TypeScript and jsii do not let these through; plain JavaScript does, and users of it are told what to do all the same. */
@@ -88,8 +88,36 @@ test.each<[string, (setup: Setup) => unknown, string]>([
   expect(() => use(setUp())).toThrow(message);
 });
 
+describe.each<[string, unknown, string]>([['text', 'crm', 'string'], ['a list', ['crm'], 'a list'], ['nothing', null, 'null'], ['a number', 5, 'number']])('options that are %s', (_, wrong, got) => {
+  test.each<[string, (setup: Setup, wrong: never) => unknown]>([
+    ['of a table', ({ stack }, props) => new SharedTokenTable(stack, 'Other', props)],
+    ['of an import', ({ stack }, props) => SharedTokenTable.fromTableAttributes(stack, 'Other', props)],
+    ['of `attachTo`', ({ stack, tokens }, options) => tokens.attachTo(newFunction(stack, 'Fn'), options)],
+    ['of a refresher', ({ tokens }, props) => tokens.addRefresher('Crm', props)],
+    ['of client credentials', (setup, props) => addCrm(setup, { source: TokenSource.clientCredentials(props) })],
+    ['of a refresh token', (setup, props) => addCrm(setup, { source: TokenSource.refreshToken(props) })],
+    ['of a request', (setup, props) => addCrm(setup, { source: TokenSource.httpRequest(props) })],
+    ['of a body', (setup, body) => addCrm(setup, { source: TokenSource.httpRequest({ url: TOKEN_URL, body }) })],
+  ])('%s are refused', (_where, use) => {
+    expect(() => use(setUp(), wrong as never)).toThrow(new RegExp(`^Stack0\\S*: There is no object with the .* Got ${got}, expected an object, which may have `));
+  });
+});
+
+test.each<[string, (setup: Setup) => unknown]>([
+  ['a refresher', ({ tokens }) => tokens.addRefresher('Crm', undefined as never)],
+  ['a source', setup => addCrm(setup, { source: TokenSource.clientCredentials(undefined as never) })],
+])('the forgotten options of %s are asked for', (_, use) => {
+  expect(() => use(setUp())).toThrow(/^Stack0\S*: There is no object with the options of .* Got undefined, expected an object, which may have /);
+});
+
+test('a grant whose arguments are swapped says what an id is', () => {
+  const { stack, tokens } = setUp();
+  const role = new iam.Role(stack, 'Role', { assumedBy: new iam.ServicePrincipal('ecs-tasks.amazonaws.com') });
+  expect(() => tokens.grantRead('crm' as never, role as never)).toThrow('Stack0/Tokens: A token id is a string. Got an object, expected an id');
+});
+
 test('what is no function, but can have permissions, is told the grants', () => {
   const { stack, tokens } = setUp();
   const role = new iam.Role(stack, 'Role', { assumedBy: new iam.ServicePrincipal('ecs-tasks.amazonaws.com') });
-  expect(() => tokens.attachTo(role as unknown as lambda.IFunction)).toThrow(/^\S*Role: Only a Lambda function can be attached.*Got Role.*`grantRead` or `grantRefresh`/s);
+  expect(() => tokens.attachTo(role as unknown as lambda.IFunction)).toThrow(/^\S*Role: Only a Lambda function can be attached.*Got Role.*`grantRead` \(of a table `grantRefresh`, too\)/s);
 });

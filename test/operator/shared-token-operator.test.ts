@@ -156,7 +156,7 @@ test.each(['endLease', 'clearFailure', 'expire'] as const)('%s is not about the 
     ...['at', 'count'].map(field => ({ ...seen, failure: { ...seen.failure, [field]: '1' } })),
   ];
   table().requests.length = 0;
-  for (const wrong of [...wrongs, null, 'lease-1', 1, {}]) {
+  for (const wrong of [...wrongs, undefined, null, 'lease-1', 1, {}, Promise.resolve(seen)]) {
     await expect(operator()[method](wrong as SharedTokenState)).rejects.toMatchObject({ code: 'INVALID_OPTION', tokenId: tokenId() });
   }
   expect(table().operations()).toEqual([]);
