@@ -6,7 +6,6 @@ import { prebuiltRefresher } from '../../lambda-runtime/refresher/prebuilt-refre
 import { TokenSource } from '../../src';
 import { ENV } from '../../src/private/contract';
 import { addCrm, SECRET_ARN, setUp } from '../construct/support/refreshers';
-import { variablesOf } from '../construct/support/stacks';
 import { REPOSITORY } from '../support/command';
 
 /*
@@ -77,13 +76,14 @@ describe('nobody can turn the check of certificates off by an option:', () => {
     for (const option of SWITCHES) expect(() => make({ [option]: false })).toThrow(`${name}: there is no option "${option}".`);
   });
 
-  test('a stack tells its refresher of none', () => {
-    const { stack, tokens } = setUp();
-    const more = Object.fromEntries(SWITCHES.map(name => [name, false]));
-    const crm = addCrm({ stack, tokens }, { source: TokenSource.httpRequest({ url: 'https://auth.example.com/token', ...more }), ...more });
-    const plain = setUp();
-    const plainCrm = addCrm(plain, { source: TokenSource.httpRequest({ url: 'https://auth.example.com/token' }) });
-    expect(variablesOf(stack, crm.function)).toEqual(variablesOf(plain.stack, plainCrm.function));
+  test('neither does a stack', () => {
+    for (const option of SWITCHES) {
+      const { stack, tokens } = setUp();
+      const more = { [option]: false };
+      const source = (withMore: object = {}) => TokenSource.httpRequest({ url: 'https://auth.example.com/token', ...withMore });
+      expect(() => addCrm({ stack, tokens }, { source: source(), ...more })).toThrow(`no such option of a refresher. Got '${option}'`);
+      expect(() => addCrm(setUp(), { source: source(more) })).toThrow(`no such option of this source. Got '${option}'`);
+    }
   });
 
   test('no file of the library names one of Node.js\'', () => {
