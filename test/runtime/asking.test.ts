@@ -56,7 +56,8 @@ describe('a reader whose token was refused', () => {
     const token = await refused({ reader });
     const began = time.passed;
     expect(await time.until(token.get())).toBe('new');
-    expect(time.passed - began).toBeLessThan(600);
+    // Two looks before it asks, and one after; in between the way there, three requests to the table, the provider, and the way back.
+    expect(time.passed - began).toBe(10 + BEFORE_ASKING_MS + 11 + 15 + 30 + 50 + 15 + 10);
   });
 
   test('names its generation and a fingerprint, never the token', async () => {
@@ -195,13 +196,59 @@ describe('a refresher that does not help', () => {
     expect(await ended(new SharedTokenError('ACCESS_DENIED', 'may not be invoked'))).toMatchObject({ error: { code: 'ACCESS_DENIED' }, asks: 1 });
   });
 
+  test.each([
+    ['its own', new SharedTokenError('ACCESS_DENIED', 'may not be invoked'), 'ACCESS_DENIED'],
+    ['another', new RefresherTrouble('not asked', 'TooManyRequestsException: Rate exceeded'), 'REFRESHER_FAILED'],
+  ])('is told of by an event, with %s code', async (_, trouble, code) => {
+    time.put(stored());
+    const { reader } = start({ trouble: () => trouble });
+    const token = await refused({ reader });
+    await time.errorOf(token.get({ timeoutMs: 600 }));
+    expect(reader.events.filter(({ type }) => type === 'asked')).toMatchObject([{ generation: 3 }, { generation: 3, code }]);
+    expect(reader.events.filter(event => event.type === 'asked' && event.code !== undefined)).toHaveLength(1);
+  });
+
+  test('is told of by no event once everyone has left', async () => {
+    const { reader } = start({ trouble: () => new RefresherTrouble('failed', 'failed (Unhandled): see its log') });
+    await time.errorOf(reader.token().get({ timeoutMs: 10 + BEFORE_ASKING_MS + 11 + 5 }));
+    await time.pass(SECOND);
+    expect(reader.events.filter(({ type }) => type === 'asked')).toEqual([expect.not.objectContaining({ code: expect.anything() as unknown })]);
+  });
+
+  test('for as long as it takes to see that an answer is lost, is asked again', async () => {
+    const reader = time.process({ ask: async () => new Promise(() => undefined) });
+    const error = await time.errorOf(reader.token().get({ timeoutMs: 45 * SECOND }));
+    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('the refresher could not be asked (no answer in time)') as string });
+    expect(reader.events.filter(event => event.type === 'asked' && event.code === undefined).length).toBeGreaterThan(3);
+  });
+
+  test('that failed is what a call is told that ends before it is given up', async () => {
+    const { error, asks } = await ended(new RefresherTrouble('failed', 'failed (Unhandled): see its log'), 800);
+    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('before the deadline: the refresher failed (Unhandled): see its log') as string });
+    expect(asks).toBe(1);
+  });
+
+  test('is given three more tries where somebody is seen to refresh in between', async () => {
+    let asks = 0;
+    const { reader } = start({
+      trouble: () => {
+        if (++asks === 2) time.put({ lease: leaseOf(3 * SECOND) }); // and dies
+        return new RefresherTrouble('failed', 'failed (Unhandled): see its log');
+      },
+    });
+    expect(await time.errorOf(reader.token().get({ timeoutMs: 60 * SECOND }))).toMatchObject({ code: 'REFRESHER_FAILED' });
+    expect(asks).toBe(2 + 3);
+  });
+
   test('and fails before it can note why, is asked three times: REFRESHER_FAILED', async () => {
-    expect(await ended(new RefresherTrouble('failed', 'failed (Unhandled): see its log'))).toMatchObject({ error: { code: 'REFRESHER_FAILED' }, asks: 3 });
+    expect(await ended(new RefresherTrouble('failed', 'failed (Unhandled): see its log'))).toMatchObject({
+      error: { code: 'REFRESHER_FAILED', message: expect.stringContaining('the refresher failed (Unhandled): see its log. It was asked 3 times') as string }, asks: 3,
+    });
   });
 
   test('and has no capacity is asked again, ever later, until the deadline, whose error says so', async () => {
     const { error, asks } = await ended(new RefresherTrouble('not asked', 'TooManyRequestsException: Rate exceeded'));
-    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('TooManyRequestsException') as string });
+    expect(error).toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('the refresher could not be asked (TooManyRequestsException') as string });
     expect(asks).toBeGreaterThan(5);
     expect(asks).toBeLessThan(12);
   });
