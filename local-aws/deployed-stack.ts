@@ -21,8 +21,6 @@ export interface DeploymentOptions {
   readonly exports?: ReadonlyMap<string, unknown>;
 }
 
-/** The account of all that is local; `SecretsServer` answers for it, too. */
-
 /** What `Ref` and `Fn::GetAtt` say of a resource. */
 type Kind = (resource: Named) => { readonly ref?: string; readonly attributes?: Readonly<Record<string, string>> };
 

@@ -3,7 +3,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { attach } from './private/attach';
-import { checkChoice, checkFields, checkKnown } from './private/choice';
+import { checkChoice, checkKnown } from './private/choice';
 import { ENV, KEY_SEPARATOR } from './private/contract';
 import { SharedTokenTableError } from './private/errors';
 import { GrantLedger } from './private/grant-ledger';
@@ -225,8 +225,7 @@ export abstract class SharedTokenTableBase extends Resource implements ISharedTo
 
   public addRefresher(id: string, props: TokenRefresherProps): TokenRefresher {
     const tableIdentity = this._identity();
-    checkFields(this, 'the options of a refresher', props, ['tokenId', 'source', 'schedule']);
-    const known = TokenRefresher._find(this, tableIdentity, props.tokenId);
+    const known = TokenRefresher._find(this, tableIdentity, props?.tokenId); // no options at all are refused by the refresher
     if (known) {
       throw new SharedTokenTableError(this, {
         what: `A token has one refresher, and '${props.tokenId}' has one.`,

@@ -5,9 +5,9 @@ import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { IConstruct } from 'constructs';
 import { checkMade } from './choice';
-import { isOtherAccount, keyToPermit } from './customer-key';
+import { keyToPermit } from './customer-key';
 import { SharedTokenTableError, warningId } from './errors';
-import { Reference } from './reference';
+import { isOther, Reference } from './reference';
 import { SecretReference } from './source-settings';
 
 /** The credentials of a source: where they are, and who may read them. */
@@ -106,7 +106,7 @@ function allow(grantee: iam.IGrantable, { action, resourceArn, key, service }: A
 }
 
 function warnOfOtherAccount(scope: IConstruct, noun: string, account: string): void {
-  if (!isOtherAccount(account, Stack.of(scope).account)) return;
+  if (!isOther(account, Stack.of(scope).account)) return;
   Annotations.of(scope).addWarningV2(warningId('crossAccountCredentials'), [
     `The ${noun} with the credentials is in account ${account}: the policy of the refresher is not enough.`,
     `Whoever manages the ${noun} must share it with the role of the refresher, and its customer managed key, too.`,

@@ -1,8 +1,9 @@
-import { Annotations, IResolvable, IResolveContext, IResource, Lazy, Stack, Token, TokenComparison, Tokenization } from 'aws-cdk-lib';
+import { Annotations, IResolvable, IResolveContext, IResource, Lazy, Stack, Token, Tokenization } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { IConstruct } from 'constructs';
 import { SharedTokenTableError, warningId } from './errors';
+import { isOther } from './reference';
 
 /** Reserved for the keys of AWS services. */
 const SERVICE_ALIAS = 'alias/aws/';
@@ -49,18 +50,13 @@ export function tokenKey(table: IResource, key: kms.IKey | undefined): kms.IKey 
   const itself = symmetric(table, keyItself(table, key));
   const { account } = itself.env;
   // Where it is of the table's account, and that is another one, `crossAccountPrincipal` says it of whoever is granted anything.
-  if (isOtherAccount(account, table.env.account) && isOtherAccount(account, Stack.of(table).account)) {
+  if (isOther(account, table.env.account) && isOther(account, Stack.of(table).account)) {
     Annotations.of(table).addWarningV2(warningId('crossAccountKey'), [
       `The key that encrypts the tokens is in account ${account}: the policies of those who use the table are not enough.`,
       'Whoever manages the key must let their roles use it by its policy: kms:Decrypt, and kms:GenerateDataKey for those who refresh.',
     ].join(' '));
   }
   return itself;
-}
-
-/** Are these two accounts, as far as that is known? */
-export function isOtherAccount(one: string, other: string): boolean {
-  return Token.compareStrings(one, other) === TokenComparison.DIFFERENT;
 }
 
 /** A key that data keys can be made with, as far as that is known. */

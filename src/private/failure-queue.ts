@@ -1,10 +1,11 @@
-import { Duration, ResourceEnvironment, Stack, Token, TokenComparison } from 'aws-cdk-lib';
+import { Duration, ResourceEnvironment, Stack, Token } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { keyToPermit } from './customer-key';
 import { SharedTokenTableError } from './errors';
+import { isOther } from './reference';
 
 /** Keeps what failed for as long as SQS can: somebody may be on holiday. */
 export function newFailureQueue(scope: Construct): sqs.IQueue {
@@ -26,7 +27,6 @@ export function checkFailureQueue(scope: Construct, queue: sqs.IQueue, home: Con
     });
   }
   const { account, region } = Stack.of(home);
-  const isOther = (one: string, other: string) => Token.compareStrings(one, other) === TokenComparison.DIFFERENT;
   if (!isOther(queue.env.account, account) && !isOther(queue.env.region, region)) return;
   throw new SharedTokenTableError(scope, {
     what: 'Lambda and EventBridge Scheduler deliver failures within their account and region.',

@@ -1,8 +1,8 @@
 import { Annotations, Stack, Stage } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct, IConstruct } from 'constructs';
-import { isOtherAccount } from './customer-key';
 import { SharedTokenTableError, warningId } from './errors';
+import { isOther } from './reference';
 import { GrantedStatement } from './statements';
 import { TemplatePolicies } from './template-policies';
 
@@ -80,7 +80,7 @@ export class GrantLedger {
     const { principalAccount } = principal;
     const { construct, env, noun, policyMethod } = this.resource;
     if (principalAccount === undefined) return;
-    if (!isOtherAccount(principalAccount, env.account)) return;
+    if (!isOther(principalAccount, env.account)) return;
     const actions = [...new Set(statements.flatMap(statement => statement.actions))];
     const keyActions = actions.filter(action => action.startsWith('kms:'));
     Annotations.of(owner).addWarningV2(warningId('crossAccountPrincipal'), [

@@ -31,3 +31,8 @@ export class Reference {
 function isSame(one: string, other: string): boolean {
   return [TokenComparison.SAME, TokenComparison.BOTH_UNRESOLVED].includes(Token.compareStrings(one, other));
 }
+
+/** Are these two accounts, or regions, as far as that is known? */
+export function isOther(one: string, other: string): boolean {
+  return Token.compareStrings(one, other) === TokenComparison.DIFFERENT;
+}
